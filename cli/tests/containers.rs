@@ -7,6 +7,7 @@ mod support;
 mod working;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -100,6 +101,18 @@ fn make_root(root: &Path, program: &Path) {
 }
 
 fn in_podman(place: &Place, program: &Path) -> (Command, Option<Podman>) {
+    podman_with(place, program, &["--userns=host"])
+}
+
+/// The container's users are others than the machine's: its root is nobody outside.
+fn in_podman_with_users(place: &Place, program: &Path) -> (Command, Option<Podman>) {
+    let everybody = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(place.file(""), everybody).unwrap();
+    let users = ["--uidmap=0:100000:65536", "--gidmap=0:100000:65536"];
+    podman_with(place, program, &users)
+}
+
+fn podman_with(place: &Place, program: &Path, users: &[&str]) -> (Command, Option<Podman>) {
     let root = place.file("root");
     make_root(&root, program);
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -127,7 +140,8 @@ fn in_podman(place: &Place, program: &Path) -> (Command, Option<Podman>) {
             "--memory=256m",
             "--ulimit=nofile=1024:1024",
         ])
-        .args(["--ulimit=nproc=1000:1000", "--userns=host", &work])
+        .args(["--ulimit=nproc=1000:1000", &work])
+        .args(users)
         .args([
             "--env=READY=/work/ready",
             "--env=UNTIL=/work/enough",
@@ -150,6 +164,14 @@ fn in_bubblewrap(place: &Place, program: &Path) -> (Command, Option<Podman>) {
     (command, None)
 }
 
+fn in_bubblewrap_with_users(place: &Place, program: &Path) -> (Command, Option<Podman>) {
+    let (plain, podman) = in_bubblewrap(place, program);
+    let mut command = Command::new(plain.get_program());
+    command.args(["--unshare-user", "--uid", "1000"]);
+    command.args(plain.get_args());
+    (command, podman)
+}
+
 fn in_namespaces(_: &Place, program: &Path) -> (Command, Option<Podman>) {
     let mut command = Command::new("unshare");
     command.args([
@@ -168,16 +190,27 @@ fn in_namespaces(_: &Place, program: &Path) -> (Command, Option<Podman>) {
 impl Contained {
     /// In the first of the three that works here; what the others lack is said.
     fn start() -> Option<Contained> {
+        Contained::start_in_one_of(&[
+            ("podman", in_podman),
+            ("bubblewrap", in_bubblewrap),
+            ("unshare", in_namespaces),
+        ])
+    }
+
+    /// With users of its own.
+    fn start_with_users() -> Option<Contained> {
+        Contained::start_in_one_of(&[
+            ("podman", in_podman_with_users),
+            ("bubblewrap", in_bubblewrap_with_users),
+        ])
+    }
+
+    fn start_in_one_of(ways: &[(&str, Way)]) -> Option<Contained> {
         if lacks_root("attach to containers from outside") {
             return None;
         }
         let program = own_program(PROGRAM, SOURCE);
-        let ways: [(&str, Way); 3] = [
-            ("podman", in_podman),
-            ("bubblewrap", in_bubblewrap),
-            ("unshare", in_namespaces),
-        ];
-        for (name, way) in ways {
+        for &(name, way) in ways {
             match Contained::start_in(way, &program) {
                 Ok(contained) => return Some(contained),
                 Err(why) => eprintln!("no container by {name} here: {why}"),
@@ -260,9 +293,14 @@ fn is_hooked(pid: i32) -> bool {
 
 #[test]
 fn a_program_in_a_container_gives_its_known_answer() {
-    let Some(contained) = Contained::start() else {
-        return;
-    };
+    for start in [Contained::start, Contained::start_with_users] {
+        if let Some(contained) = start() {
+            gives_its_answer(contained);
+        }
+    }
+}
+
+fn gives_its_answer(contained: Contained) {
     for options in [
         &["--json", "run.json"][..],
         &["--json", "run.json", "--waits"],

@@ -3,6 +3,7 @@
 //
 //   execute   a filter as systemd's MemoryDenyWriteExecute= installs: no memory becomes executable
 //   mdwe      the same by prctl (Linux 6.3); 77 where the system does not have it
+//   nobody    as execute, after it has changed its user, so that its /proc/self/mem is root's
 //   nothing   all is allowed
 //   list      a filter that ends it at every call which is not among those that an attach makes, or its own: argument 2, numbers with commas
 // build: gcc -O1 -g filtered.c
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -81,6 +83,7 @@ static int allow(char *numbers) {
 
 static int forbid(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "execute")) return deny_execute();
+    if (argc > 1 && !strcmp(argv[1], "nobody")) return chmod(".", 0777) || setgid(65534) || setuid(65534) || deny_execute();
     if (argc > 1 && !strcmp(argv[1], "mdwe")) return prctl(65, 1, 0, 0, 0) ? 77 : 0;
     if (argc > 2 && !strcmp(argv[1], "list")) return allow(argv[2]);
     return argc > 1 && !strcmp(argv[1], "nothing") ? 0 : 2;

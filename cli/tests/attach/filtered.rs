@@ -56,6 +56,24 @@ fn a_process_that_may_make_no_memory_executable() {
     gives_its_answer(working);
 }
 
+/// As Debian starts memcached: root hands over what the process may not open.
+#[test]
+fn one_that_has_changed_its_user_besides() {
+    if lacks_root("change the user of a process") {
+        return;
+    }
+    let working = filtered(&["nobody"]);
+    let open = || {
+        let folder = format!("/proc/{}/fd", working.pid());
+        std::fs::read_dir(folder).expect("it runs").count()
+    };
+    let before = open();
+    let options = ["--interval", "run_interval", "--json", "run.json"];
+    working.attached_until(&options, has_opened_all).ended(0);
+    assert_eq!(open(), before, "nothing of what was handed over stays open");
+    gives_its_answer(working);
+}
+
 /// What an attach makes is what the filters are asked about: at any other call the program would end.
 #[test]
 fn no_call_is_made_that_was_not_asked_about() {

@@ -12,6 +12,7 @@ use crate::arena;
 use crate::verdict::is_over;
 use crate::{bound, boundaries, code_state, join, next, plan, rings, signals, threads};
 use evenkeel_patch::thread::{OpenInterval, Thread};
+use evenkeel_patch::writing;
 
 /// Answers of [`evenkeel_attach`].
 #[repr(u32)]
@@ -26,11 +27,12 @@ enum Answer {
 /// Whether the patcher has its tables.
 static PREPARED: AtomicBool = AtomicBool::new(false);
 
-/// Joins the session whose arena `descriptor` leads to; [`evenkeel_poll`] then applies its plan.
+/// Joins the session whose arena `descriptor` leads to; [`evenkeel_poll`] then applies its plan. `memory` is `/proc/self/mem` of this process,
+/// where it may not open that itself; otherwise negative.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_attach(descriptor: i32) -> u32 {
+pub extern "C" fn evenkeel_attach(descriptor: i32, memory: i32) -> u32 {
     threads::notice_fork();
-    attach(descriptor) as u32
+    attach(descriptor, memory) as u32
 }
 
 /// Looks at the plan, as every beginning of an interval does: applies what is new, takes the hooks out if the session is over.
@@ -44,13 +46,14 @@ pub extern "C" fn evenkeel_poll() -> u32 {
     0
 }
 
-fn attach(descriptor: i32) -> Answer {
+fn attach(descriptor: i32, memory: i32) -> Answer {
     if code_state::is_frozen() {
         return Answer::Frozen;
     }
     if let Err(answer) = leave_last_session() {
         return answer;
     }
+    writing::take(memory);
     let Some(arena) = arena::attach(descriptor) else {
         return Answer::NoMemory;
     };

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering::*;
 
+use evenkeel_patch::writing;
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Fixed, Frozen, ModuleState};
 
@@ -105,6 +106,7 @@ fn after_fork_in_parent() {
 }
 
 fn after_fork_in_child() {
+    writing::drop_taken();
     confinement::after_fork_in_child();
     plan::after_fork_in_child();
     let thread = evenkeel_patch::thread::current();

@@ -7,7 +7,7 @@ use evenkeel_patch::arch::fault;
 use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::arch::trap::{Carried, argument, step_back};
 use evenkeel_patch::shadow::Shadow;
-use evenkeel_patch::{Patcher, Plan, kernel, thread, trap_budget};
+use evenkeel_patch::{Patcher, Plan, kernel, thread, trap_budget, writing};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Control, Fixed, Frozen, Probe, Wanted};
 
@@ -170,6 +170,7 @@ fn follow(arena: Arena) {
         if !is_frozen() {
             unpatch(process, arena);
         }
+        writing::drop_taken();
         code_state::set_detached(true);
         bound::ended();
     } else if !is_frozen() && (stale || process.modules.changed()) {

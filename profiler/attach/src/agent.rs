@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use object::read::elf::ElfFile64;
@@ -31,6 +32,8 @@ const SEARCH_LIMIT: Duration = Duration::from_secs(1);
 const FORKED_WHILE_LOADING: &str = "it was forked while another thread of its parent was opening or closing a library; in such a child whoever opens a library waits for ever, Evenkeel or the program itself; restart it, or start its server with `evenkeel profile`";
 /// Why nothing can be called in a process.
 const NO_GLIBC: &str = "it has no glibc (it is statically linked, built for musl, or its libraries cannot be read); use a build that is dynamically linked with glibc";
+/// A descriptor that is none.
+const NONE: i32 = -1;
 /// Pause between two looks at the threads.
 const SEARCH_PAUSE: Duration = Duration::from_millis(1);
 
@@ -219,14 +222,17 @@ fn join(
     base: Option<u64>,
     arena: BorrowedFd<'_>,
 ) -> Result<(), String> {
+    let memory = own_memory(target.pid);
     let mut descriptors = vec![arena.as_raw_fd()];
+    descriptors.extend(memory.as_ref().map(AsRawFd::as_raw_fd));
     if base.is_none() {
         descriptors.push(agent.file.as_raw_fd());
     }
     let there = hand_over(visit, target.pid, &descriptors)?;
+    let memory = memory.map_or(NONE, |_| there[1]);
     let attached = base
-        .map_or_else(|| load(visit, target, agent, there[1]), Ok)
-        .and_then(|base| attach(visit, target, agent, base, there[0]));
+        .map_or_else(|| load(visit, target, agent, there[there.len() - 1]), Ok)
+        .and_then(|base| attach(visit, target, agent, base, [there[0], memory]));
     for descriptor in there {
         visit.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0])?;
     }
@@ -238,9 +244,10 @@ fn attach(
     target: &Target,
     agent: &AgentFile,
     base: u64,
-    arena: i32,
+    [arena, memory]: [i32; 2],
 ) -> Result<(), String> {
-    let answer = visit.call(base + agent.attach, [arena as u64, 0, 0, 0, 0, 0])?;
+    let arguments = [arena as u64, memory as u64, 0, 0, 0, 0];
+    let answer = visit.call(base + agent.attach, arguments)?;
     match answer as u32 {
         0 => {}
         1 => return Err(no_memory(target.pid)),
@@ -261,6 +268,20 @@ fn attach(
     }
     unblock_traps(visit, target);
     visit.call(base + agent.poll, [0; 6]).map(|_| ())
+}
+
+/// `/proc/PID/mem` of a process that may not open it itself, since it has changed its user: the agent writes code through it where memory may not
+/// become executable. It is handed over without asking whether that is so, which only the agent finds out.
+fn own_memory(pid: i32) -> Option<File> {
+    let file = crate::namespace::file(pid, "mem");
+    let user: u32 = process::status(pid, "Uid")?
+        .split_ascii_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()?;
+    let is_its_own = std::fs::metadata(&file).is_ok_and(|file| file.uid() == user);
+    let open = || File::options().read(true).write(true).open(&file).ok();
+    (!is_its_own).then(open)?
 }
 
 /// What is said where a process may not map as much as the session's memory is, of which it uses what it fills.

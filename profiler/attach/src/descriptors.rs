@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Descriptors sent at once, at most.
-pub(crate) const DESCRIPTORS_MAX: usize = 2;
+/// Descriptors sent at once, at most: an even number, as control data are aligned.
+pub(crate) const DESCRIPTORS_MAX: usize = 4;
 const CONTROL_BYTES: usize = 16 + 4 * DESCRIPTORS_MAX;
 
 /// Sends descriptors by a socket.

@@ -2,10 +2,13 @@
 //! up (`PR_SET_MDWE`, or a filter of system calls as systemd's `MemoryDenyWriteExecute=` installs). There, memory is executable from the
 //! beginning and is written *in place*, through `/proc/self/mem`, for which the kernel does not ask whether it is writable (proc_pid_mem(5)).
 //!
-//! The file is open for a batch of changes alone: it is that of one process, and a child of `fork` would write to its parent.
+//! The file is open for a batch of changes alone: it is that of one process, and a child of `fork` would write to its parent. A process
+//! that changed its user may not open it, since it is root's then. Root, who attaches, hands it over ([`take`]), and it stays open.
 
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
+
+use crate::kernel;
 
 const PAGE: usize = 4096;
 const UNKNOWN: u8 = 0;
@@ -15,6 +18,12 @@ const IN_PLACE: u8 = 2;
 static WAY: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// `/proc/self/mem`, while a batch is prepared and written; negative otherwise.
 static FILE: AtomicI32 = AtomicI32::new(-1);
+/// The same, handed over by who attached; negative where none is needed.
+static GIVEN: AtomicI32 = AtomicI32::new(-1);
+/// What the file handed over is: its number in its file system.
+static GIVEN_IS: AtomicU64 = AtomicU64::new(0);
+/// The process to which it was handed.
+static GIVEN_TO: AtomicI32 = AtomicI32::new(0);
 /// Something of this batch could not be written: nothing may lead there.
 static IS_INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
@@ -28,6 +37,77 @@ pub fn is_in_place() -> bool {
         WAY.store(way, Relaxed);
     }
     WAY.load(Relaxed) == IN_PLACE
+}
+
+/// Whoever attaches hands over `/proc/self/mem` of this process, open for reading and writing, as `descriptor`; negative for none. A copy is kept
+/// where code is written in place and this process may not open the file.
+pub fn take(descriptor: i32) {
+    drop_taken();
+    WAY.store(UNKNOWN, Relaxed);
+    if descriptor < 0 {
+        return;
+    }
+    // SAFETY: system calls on numbers.
+    let (copy, process) = unsafe {
+        (
+            libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0),
+            libc::getpid(),
+        )
+    };
+    let Some(identity) = identity(copy) else {
+        return;
+    };
+    GIVEN_IS.store(identity, Relaxed);
+    GIVEN_TO.store(process, Relaxed);
+    GIVEN.store(copy, Relaxed);
+    let is_needed = is_in_place() && open_own().map(close).is_none();
+    if !is_needed {
+        drop_taken();
+    }
+}
+
+/// Closes what was handed over: no code of this process is written any more, or it is the child of the process whose memory that is.
+pub fn drop_taken() {
+    if kernel::is_confined() {
+        return;
+    }
+    if let Some(descriptor) = still_open() {
+        close(descriptor);
+    }
+    GIVEN.store(-1, Relaxed);
+}
+
+/// What was handed over, if it is this process' memory: a child of `fork` has it, too.
+fn taken() -> Option<i32> {
+    // SAFETY: no arguments.
+    still_open().filter(|_| unsafe { libc::getpid() } == GIVEN_TO.load(Relaxed))
+}
+
+/// What was handed over, if the program has not closed it since: its number may be another file's by then.
+fn still_open() -> Option<i32> {
+    let descriptor = GIVEN.load(Relaxed);
+    (descriptor >= 0 && identity(descriptor) == Some(GIVEN_IS.load(Relaxed))).then_some(descriptor)
+}
+
+fn identity(descriptor: i32) -> Option<u64> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the status is written if the answer is 0.
+    unsafe {
+        let is_known = libc::fstat(descriptor, status.as_mut_ptr()) == 0;
+        is_known.then(|| status.assume_init().st_ino)
+    }
+}
+
+fn open_own() -> Option<i32> {
+    let flags = libc::O_RDWR | libc::O_CLOEXEC;
+    // SAFETY: a constant path.
+    let descriptor = unsafe { libc::open(c"/proc/self/mem".as_ptr(), flags) };
+    (descriptor >= 0).then_some(descriptor)
+}
+
+fn close(descriptor: i32) {
+    // SAFETY: opened or copied here.
+    unsafe { libc::close(descriptor) };
 }
 
 fn may_make_executable() -> bool {
@@ -79,12 +159,7 @@ pub fn begin() -> bool {
 
 fn begin_in_place() -> bool {
     if FILE.load(Relaxed) < 0 {
-        let flags = libc::O_RDWR | libc::O_CLOEXEC;
-        // SAFETY: a constant path.
-        FILE.store(
-            unsafe { libc::open(c"/proc/self/mem".as_ptr(), flags) },
-            Relaxed,
-        );
+        FILE.store(open_own().or_else(taken).unwrap_or(-1), Relaxed);
     }
     FILE.load(Relaxed) >= 0
 }
@@ -92,9 +167,8 @@ fn begin_in_place() -> bool {
 /// The batch is over. False if a part of it was not written.
 pub fn end() -> bool {
     let file = FILE.swap(-1, Relaxed);
-    if file >= 0 {
-        // SAFETY: opened by `begin_in_place`.
-        unsafe { libc::close(file) };
+    if file >= 0 && file != GIVEN.load(Relaxed) {
+        close(file);
     }
     !IS_INCOMPLETE.swap(false, Relaxed)
 }

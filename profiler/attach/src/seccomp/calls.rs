@@ -137,6 +137,7 @@ pub const CALLS: &[Call] = &[
     protecting(READ_EXECUTE, Need::Executable),
     protecting(READ_WRITE | PROT_EXEC, Need::Executable),
     opening(O_RDWR | O_CLOEXEC, Need::InPlace),
+    call("fcntl", SYS_fcntl, second(F_DUPFD_CLOEXEC), Need::Spared),
     call("pwrite64", SYS_pwrite64, ANY, Need::InPlace),
     call("munmap", SYS_munmap, ANY, MEMORY),
     call("madvise", SYS_madvise, ANY, Need::Spared),
