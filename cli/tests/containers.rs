@@ -26,7 +26,7 @@ const PROGRAM: &str = "filtered";
 const SOURCE: &str = include_str!("attach/filtered.c");
 
 /// How a container is started: the command, and podman if it is one of its own.
-type Way = fn(&Place, &Path) -> (Command, Option<Podman>);
+type Way = fn(&Place, &Path, &str) -> (Command, Option<Podman>);
 
 /// A program in a container.
 struct Contained {
@@ -82,7 +82,7 @@ impl Podman {
 
 /// The program and what it is linked with, in a directory that becomes the container's root.
 fn make_root(root: &Path, program: &Path) {
-    for folder in ["proc", "sys", "dev", "tmp", "work"] {
+    for folder in ["proc", "sys", "dev", "tmp", "run", "etc", "work"] {
         fs::create_dir_all(root.join(folder)).unwrap();
     }
     fs::copy(program, root.join(PROGRAM)).unwrap();
@@ -100,19 +100,28 @@ fn make_root(root: &Path, program: &Path) {
     }
 }
 
-fn in_podman(place: &Place, program: &Path) -> (Command, Option<Podman>) {
-    podman_with(place, program, &["--userns=host"])
+fn in_podman(place: &Place, program: &Path, does: &str) -> (Command, Option<Podman>) {
+    podman_with(place, program, does, &["--userns=host"])
 }
 
 /// The container's users are others than the machine's: its root is nobody outside.
-fn in_podman_with_users(place: &Place, program: &Path) -> (Command, Option<Podman>) {
+fn in_podman_with_users(place: &Place, program: &Path, does: &str) -> (Command, Option<Podman>) {
     let everybody = fs::Permissions::from_mode(0o777);
     fs::set_permissions(place.file(""), everybody).unwrap();
     let users = ["--uidmap=0:100000:65536", "--gidmap=0:100000:65536"];
-    podman_with(place, program, &users)
+    let started = podman_with(place, program, does, &users);
+    let mut owned = Command::new("chown");
+    owned.args(["-R", "100000:100000"]).arg(place.file("root"));
+    assert!(owned.status().unwrap().success());
+    started
 }
 
-fn podman_with(place: &Place, program: &Path, users: &[&str]) -> (Command, Option<Podman>) {
+fn podman_with(
+    place: &Place,
+    program: &Path,
+    does: &str,
+    users: &[&str],
+) -> (Command, Option<Podman>) {
     let root = place.file("root");
     make_root(&root, program);
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -148,11 +157,11 @@ fn podman_with(place: &Place, program: &Path, users: &[&str]) -> (Command, Optio
             "--rootfs",
         ])
         .arg(&root)
-        .args([&format!("/{PROGRAM}"), "nothing"]);
+        .args([&format!("/{PROGRAM}"), does]);
     (command, Some(podman))
 }
 
-fn in_bubblewrap(place: &Place, program: &Path) -> (Command, Option<Podman>) {
+fn in_bubblewrap(place: &Place, program: &Path, does: &str) -> (Command, Option<Podman>) {
     let mut command = Command::new("bwrap");
     command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
     command
@@ -160,19 +169,23 @@ fn in_bubblewrap(place: &Place, program: &Path) -> (Command, Option<Podman>) {
         .arg(place.file(""))
         .arg(place.file(""));
     command.args(["--unshare-all", "--cap-drop", "ALL", "--die-with-parent"]);
-    command.arg(program).arg("nothing");
+    command.arg(program).arg(does);
     (command, None)
 }
 
-fn in_bubblewrap_with_users(place: &Place, program: &Path) -> (Command, Option<Podman>) {
-    let (plain, podman) = in_bubblewrap(place, program);
+fn in_bubblewrap_with_users(
+    place: &Place,
+    program: &Path,
+    does: &str,
+) -> (Command, Option<Podman>) {
+    let (plain, podman) = in_bubblewrap(place, program, does);
     let mut command = Command::new(plain.get_program());
     command.args(["--unshare-user", "--uid", "1000"]);
     command.args(plain.get_args());
     (command, podman)
 }
 
-fn in_namespaces(_: &Place, program: &Path) -> (Command, Option<Podman>) {
+fn in_namespaces(_: &Place, program: &Path, does: &str) -> (Command, Option<Podman>) {
     let mut command = Command::new("unshare");
     command.args([
         "--pid",
@@ -183,35 +196,43 @@ fn in_namespaces(_: &Place, program: &Path) -> (Command, Option<Podman>) {
         "--uts",
         "--kill-child",
     ]);
-    command.arg(program).arg("nothing");
+    command.arg(program).arg(does);
     (command, None)
 }
 
+const WAYS: &[(&str, Way)] = &[
+    ("podman", in_podman),
+    ("bubblewrap", in_bubblewrap),
+    ("unshare", in_namespaces),
+];
+
 impl Contained {
-    /// In the first of the three that works here; what the others lack is said.
     fn start() -> Option<Contained> {
-        Contained::start_in_one_of(&[
-            ("podman", in_podman),
-            ("bubblewrap", in_bubblewrap),
-            ("unshare", in_namespaces),
-        ])
+        Contained::start_in_one_of(WAYS, "nothing")
+    }
+
+    /// One whose child does the work.
+    fn start_with_child() -> Option<Contained> {
+        Contained::start_in_one_of(WAYS, "child")
     }
 
     /// With users of its own.
     fn start_with_users() -> Option<Contained> {
-        Contained::start_in_one_of(&[
+        let ways: &[(&str, Way)] = &[
             ("podman", in_podman_with_users),
             ("bubblewrap", in_bubblewrap_with_users),
-        ])
+        ];
+        Contained::start_in_one_of(ways, "nothing")
     }
 
-    fn start_in_one_of(ways: &[(&str, Way)]) -> Option<Contained> {
+    /// In the first way that works here; what the others lack is said.
+    fn start_in_one_of(ways: &[(&str, Way)], does: &str) -> Option<Contained> {
         if lacks_root("attach to containers from outside") {
             return None;
         }
         let program = own_program(PROGRAM, SOURCE);
         for &(name, way) in ways {
-            match Contained::start_in(way, &program) {
+            match Contained::start_in(way, &program, does) {
                 Ok(contained) => return Some(contained),
                 Err(why) => eprintln!("no container by {name} here: {why}"),
             }
@@ -223,9 +244,9 @@ impl Contained {
         None
     }
 
-    fn start_in(way: Way, program: &Path) -> Result<Contained, String> {
+    fn start_in(way: Way, program: &Path, does: &str) -> Result<Contained, String> {
         let place = Place::new();
-        let (made, podman) = way(&place, program);
+        let (made, podman) = way(&place, program, does);
         let mut command = place.command(made.get_program());
         command.args(made.get_args());
         command.env("READY", place.file("ready"));
@@ -293,7 +314,11 @@ fn is_hooked(pid: i32) -> bool {
 
 #[test]
 fn a_program_in_a_container_gives_its_known_answer() {
-    for start in [Contained::start, Contained::start_with_users] {
+    for start in [
+        Contained::start,
+        Contained::start_with_child,
+        Contained::start_with_users,
+    ] {
         if let Some(contained) = start() {
             gives_its_answer(contained);
         }

@@ -173,7 +173,7 @@ impl Image {
 
 /// What a process runs. `None` once it has ended, or has given up its memory, as one that is ending does first.
 pub fn image(pid: i32) -> Option<Image> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let text = fs::read_to_string(namespace::file(pid, "stat")).ok()?;
     image_of(&text)
 }
 
