@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
@@ -18,13 +19,15 @@ use crate::mounting;
 static ENTERED: OnceLock<Namespace> = OnceLock::new();
 
 struct Namespace {
+    /// The namespace itself.
+    of: OwnedFd,
     /// `/proc` of the namespace.
     proc: OwnedFd,
     /// What the link `/proc/PID/ns/pid` says of its processes.
     identity: PathBuf,
     /// The place of its numbers in the lines `NSpid`, which begin with those of this process' own namespace.
     level: usize,
-    /// Numbers in this process' own namespace, by those of the entered one.
+    /// Numbers in this process' own namespace, by those of the entered one, where the kernel does not translate them.
     outer: Mutex<HashMap<i32, i32>>,
 }
 
@@ -75,8 +78,10 @@ pub fn enter(pid: i32) -> Result<i32, Refused> {
     let of = identity(&pid.to_string()).ok_or(Refused::Gone { pid })?;
     let numbers = numbers(pid).ok_or(Refused::Gone { pid })?;
     let (inner, level) = (numbers[numbers.len() - 1], numbers.len() - 1);
+    let namespace = link(pid).map_err(|_| Refused::Gone { pid })?;
     let proc = mount(pid)?;
     let entered = ENTERED.get_or_init(|| Namespace {
+        of: namespace.into(),
         proc,
         identity: of.clone(),
         level,
@@ -92,9 +97,12 @@ pub fn enter(pid: i32) -> Result<i32, Refused> {
     Ok(inner)
 }
 
+fn link(pid: i32) -> io::Result<fs::File> {
+    fs::File::open(format!("/proc/{pid}/ns/pid"))
+}
+
 fn mount(pid: i32) -> Result<OwnedFd, Refused> {
-    let link = fs::File::open(format!("/proc/{pid}/ns/pid"));
-    let mount = link.and_then(|link| mounting::proc_of(&link));
+    let mount = link(pid).and_then(|link| mounting::proc_of(&link));
     mount.map_err(|error| {
         let why = format!(
             "it has process numbers of its own (a container), and their /proc cannot be mounted ({error}); run evenkeel as root of the machine (sudo), with CAP_SYS_ADMIN"
@@ -108,6 +116,9 @@ pub fn outer(inner: i32) -> i32 {
     let Some(namespace) = ENTERED.get() else {
         return inner;
     };
+    if let Some(outer) = namespace.asked(inner) {
+        return outer;
+    }
     let mut known = namespace
         .outer
         .lock()
@@ -130,6 +141,17 @@ pub fn inner(outer: i32) -> Option<i32> {
 }
 
 impl Namespace {
+    /// The number by which this process knows one of the namespace, as the kernel says (`NS_GET_PID_FROM_PIDNS` of ioctl_nsfs(2), Linux 6.11);
+    /// 0 where nobody has it. `None` from an older kernel, where all processes have to be looked at.
+    fn asked(&self, inner: i32) -> Option<i32> {
+        const PID_FROM_NAMESPACE: libc::c_ulong = 0x8004_b706;
+        // SAFETY: the argument is a number.
+        match unsafe { libc::ioctl(self.of.as_raw_fd(), PID_FROM_NAMESPACE, inner) } {
+            outer if outer > 0 => Some(outer),
+            _ => (io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)).then_some(0),
+        }
+    }
+
     fn number_of(&self, outer: i32) -> Option<i32> {
         let is_inside = identity(&outer.to_string()).as_ref() == Some(&self.identity);
         numbers(outer)
