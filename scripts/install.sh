@@ -2,7 +2,7 @@
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
 #   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [postgresql-VERSION]
-#     [mysql-sid] [duckdb] [spark] [s3] [jvm] [test] [lint] [package]
+#     [mysql-sid] [duckdb] [browser] [spark] [s3] [jvm] [test] [lint] [package]
 #
 # mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (which has its symbols) are builds beside the
 # system's, from Maven's central repository: into /var/cache/evenkeel for root, else ${XDG_CACHE_HOME:-~/.cache}/evenkeel. mysql-sid is Debian's
@@ -14,7 +14,7 @@
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [mysql-sid] [duckdb] [spark] [s3] [jvm] [test] [lint] [package]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [mysql-sid] [duckdb] [browser] [spark] [s3] [jvm] [test] [lint] [package]" >&2
     exit 2
 }
 
@@ -121,9 +121,12 @@ make_python() {
     duckdb) package="duckdb==2.0.0" ;;
     spark) package="pyspark==4.3.0" ;;
     s3) package="moto[server]==5.2.5" ;;
+    # Of a package for a browser's driver, the rules alone.
+    axe) package="--no-deps axe-playwright-python==0.1.8" ;;
     esac
     python3 -m venv "target/$1.new"
-    "target/$1.new/bin/pip" install -q "$package"
+    # shellcheck disable=SC2086 # an option is a word of its own
+    "target/$1.new/bin/pip" install -q $package
     rm -rf "target/$1"
     mv "target/$1.new" "target/$1"
 }
@@ -170,6 +173,7 @@ check() {
         check postgresql-15.13
         check readers
         check duckdb
+        check browser
         ;;
     # Of scripts/programs.sh, what the tests run.
     programs)
@@ -181,6 +185,11 @@ check() {
         ;;
     # Runs the questions of sql/ beside the engine of our own; a package of PyPI.
     duckdb) want_python duckdb ;;
+    # Opens pages, and checks that everybody can use them; a package of PyPI has the rules.
+    browser)
+        has chromium || has google-chrome || want chromium
+        want_python axe
+        ;;
     # Another engine that runs them, on a cluster; and a store with the protocol of S3 (make test-fleet).
     spark)
         has java || want default-jre-headless

@@ -8,7 +8,7 @@ const latencyTable = () => {
     duration(row.before_ns), duration(row.after_ns),
     el("span", { class: row.after_ns > row.before_ns ? "worse" : "good" }, row.change_fraction === null ? ABSENT : signed(row.change_fraction)),
     row.before_ns > 0 ? `${(row.after_ns / row.before_ns).toFixed(2)}x` : ABSENT];
-  return el("div", { class: "scroll" }, el("table", { style: { maxWidth: "680px" } },
+  return scrolling("Latency", el("table", { style: { maxWidth: "680px" } },
     el("thead", {}, el("tr", {}, ["Latency", "Before", "After", "Change", "Ratio"].map((t, i) => el("th", { class: i > 0 && "num", scope: "col" }, t)))),
     el("tbody", {}, el("tr", {}, el("td", {}, "Intervals"), changes.intervals.map((n) => el("td", { class: "num" }, count(n))), el("td"), el("td")),
       changes.latency.map((row) => el("tr", {}, cells(row).map((cell, i) => el("td", { class: i > 0 && "num" }, cell)))))));
@@ -70,7 +70,7 @@ const cameAndWent = () => {
   const rows = changes.factors.filter((f) => f.in_before !== f.in_after);
   if (rows.length === 0) return null;
   return section("Factors that came or went", "Named in one profile only; in the other they contribute too little to be listed.", sortableTable([
-    { title: "", value: (f) => f.in_after ? "came" : "went", cell: (f) => f.in_after ? "came" : "went" },
+    { title: "Came or went", value: (f) => f.in_after ? "came" : "went", cell: (f) => f.in_after ? "came" : "went" },
     { title: "Change, of variance before", numeric: true, value: (f) => f.change_of_variance, cell: (f) => `${signed(f.change_of_variance)} ${error(f.change_of_variance_se)}` },
     { title: "Factor", value: factorName, cell: (f) => el("b", { class: "mono" }, factorName(f)) },
   ], rows));

@@ -27,8 +27,12 @@ const svg = (tag, attributes = {}, ...children) => {
 const data = (id) => JSON.parse(document.getElementById(id).textContent);
 const figure = (value, label) => el("div", { class: "figure" }, el("b", {}, value), el("span", {}, label));
 const tag = (kind) => el("span", { class: `tag kind-${kind}` }, KINDS[kind] ?? kind);
-const section = (title, remark, ...content) =>
-  el("section", {}, el("h2", {}, title), remark ? el("p", { class: "soft" }, remark) : null, ...content);
+// What scrolls sideways can be reached and scrolled by keyboard.
+const scrolling = (label, ...content) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, ...content);
+
+// Text with its addresses as links. Nothing but the web's own is one.
+const linked = (text) => text.split(/(https?:[/][/][^\s<>"')]+[^\s<>"').,;:])/).map((part, i) =>
+  i % 2 === 0 ? part : el("a", { href: part, rel: "noreferrer noopener", target: "_blank" }, part));
 
 // A row of buttons of which one is pressed.
 const choice = (label, options, chosen, pick) => {
@@ -40,8 +44,8 @@ const choice = (label, options, chosen, pick) => {
   return el("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
 };
 
-const search = (label, find) => {
-  const box = el("input", { type: "search", placeholder: label, "aria-label": label, spellcheck: "false",
+const search = (label, find, text = "") => {
+  const box = el("input", { type: "search", placeholder: label, "aria-label": label, spellcheck: "false", value: text,
     oninput: () => find(box.value.trim().toLowerCase()) });
   return box;
 };

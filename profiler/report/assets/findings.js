@@ -4,17 +4,27 @@ const GIVES_UP = { durability: "gives up durability", isolation: "gives up isola
 
 const adviceList = (advice) => el("ul", {}, advice.map((one) => el("li", {},
   one.gives_up ? el("b", { class: "worse" }, `${GIVES_UP[one.gives_up]}: `) : null, one.what,
-  el("div", { class: "soft" }, `Costs: ${one.costs}. Source: ${one.source}`))));
+  el("div", { class: "soft" }, `Costs: ${one.costs}. Source: `, ...linked(one.source)))));
 
-const findingPanel = (finding, sentences, i) => el("div", { class: "finding" },
+// What helps is said once: where it is the same for a later finding, that one refers to the first.
+const helps = (findings, i) => {
+  const { advice } = findings[i];
+  if (!advice) return null;
+  const told = JSON.stringify(advice);
+  const first = findings.findIndex((other) => JSON.stringify(other.advice) === told);
+  return first < i ? el("p", { class: "soft" }, `What helps: as for finding ${first + 1}.`)
+    : el("details", { open: i === 0 }, el("summary", {}, "What helps"), adviceList(advice));
+};
+
+const findingPanel = (finding, sentences, help, i) => el("div", { class: "finding" },
   el("h3", {}, `${i + 1}. `, el("span", { class: "mono" }, finding.headline), " ", tag(finding.kind), " ",
     el("b", {}, percent(finding.share)), " ", el("small", {}, error(finding.se))),
   el("p", {}, keepUnits(sentences.join(" "))),
-  finding.advice ? el("details", { open: true }, el("summary", {}, "What helps"), adviceList(finding.advice)) : null);
+  help);
 
 const findingsSection = (profile, words) => !profile.findings?.length ? null
   : section("Findings", "What makes the latency vary, one cause each. Shares of the variance do not overlap.",
-    profile.findings.map((finding, i) => findingPanel(finding, words[i], i)),
+    profile.findings.map((finding, i) => findingPanel(finding, words[i], helps(profile.findings, i), i)),
     el("p", { class: "soft" }, `${percent(profile.uncovered.share)} ${error(profile.uncovered.se)} is unattributed.`),
     (profile.trades ?? []).map((trade) => el("p", {}, el("span", { class: "mono" }, trade.functions.join(" and ")),
       ` trade: where one takes longer the other takes less, which takes ${percent(-trade.contribution)} ${error(trade.se)} off the variance.`)));
@@ -35,8 +45,8 @@ const cohortTable = (nodes) => sortableTable([
   { title: "Calls, middle", numeric: true, value: (n) => n.middle_calls, cell: (n) => n.middle_calls.toFixed(2) },
   { title: "Why", value: difference, cell: difference },
   { title: "Where", value: (n) => n.path, cell: (n) => el("span", { class: "mono" }, n.path) },
-], nodes);
+], nodes, (n) => Math.abs(n.part) < SMALL);
 
 const cohortsSection = ({ cohorts }) => !cohorts ? null
-  : section("Slow against fast", `The slowest ${count(cohorts.slow.intervals)} intervals (mean ${duration(cohorts.slow.mean_ns)}) beside the ${count(cohorts.middle.intervals)} in the middle (mean ${duration(cohorts.middle.mean_ns)}): where the gap between their means is.`,
-    cohortTable(cohorts.causes), el("details", {}, el("summary", {}, "By call path"), cohortTable(cohorts.nodes)));
+  : closedSection("Slow against fast", `The slowest ${count(cohorts.slow.intervals)} intervals (mean ${duration(cohorts.slow.mean_ns)}) beside the ${count(cohorts.middle.intervals)} in the middle (mean ${duration(cohorts.middle.mean_ns)}): where the gap between their means is.`,
+    () => [cohortTable(cohorts.causes), el("details", {}, el("summary", {}, "By call path"), cohortTable(cohorts.nodes))]);

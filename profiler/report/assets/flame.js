@@ -189,17 +189,29 @@ const flamePanel = (flames, details, extra = []) => {
   const modes = flameModes(trees[0]);
   const found = el("span", { class: "soft", role: "status" });
   const reset = el("button", { type: "button", class: "plain", disabled: true, onclick: () => flames.forEach((f) => f.zoom(null)) }, "Show all");
-  for (const flame of flames) flame.onzoom = () => { reset.disabled = flames.every((f) => f.zoomed === null); };
+  for (const flame of flames) flame.onzoom = () => {
+    reset.disabled = flames.every((f) => f.zoomed === null);
+    if (flames.length === 1) state.set("zoom", routeTo(flame.tree, flame.zoomed));
+  };
   const pick = (name) => {
     reset.disabled = true;
+    state.set("zoom", "");
+    state.set("weight", name === "share" ? "" : name);
     for (const flame of flames) flame.mode(flameModes(flame.tree).find(([n]) => n === name) ?? flameModes(flame.tree)[0]);
     for (const flame of flames) flame.draw();
   };
-  const find = (text) => { found.textContent = flames.map((f) => f.find(text)).filter(Boolean).join(" → "); };
-  pick("share");
+  const find = (text) => {
+    state.set("search", text);
+    found.textContent = flames.map((f) => f.find(text)).filter(Boolean).join(" → ");
+  };
+  const [zoomed, text] = [state.get("zoom"), state.get("search")];
+  const weight = modes.some(([name]) => name === state.get("weight")) ? state.get("weight") : "share";
+  pick(weight);
+  if (zoomed && flames.length === 1) flames[0].zoom(nodeAt(flames[0].tree, zoomed));
+  if (text) find(text);
   return el("div", {},
-    el("div", { class: "bar" }, choice("Width of a frame", modes.map(([name, text]) => [name, text]), "share", pick), ...extra, reset,
-      search("Find a function or file", find), found),
+    el("div", { class: "bar" }, choice("Width of a frame", modes.map(([name, text]) => [name, text]), weight, pick), ...extra, reset,
+      search("Find a function or file", find, text), found),
     legend(...trees), ...(flames.length > 1
       ? [el("div", { class: "columns wide" }, flames.map((f) => el("div", {}, el("h3", {}, f.title), f.element)))]
       : [el("div", { style: { marginTop: "8px" } }, flames[0].element)]),

@@ -27,7 +27,7 @@ const histogram = (profile) => {
   };
   draw("linear");
   return el("div", {}, el("div", { class: "bar" }, choice("Height", [["linear", "Linear"], ["log", "Logarithmic (shows the tail)"]], "linear", draw)),
-    el("div", { class: "scroll" }, host));
+    scrolling("Latency histogram", host));
 };
 
 const axis = (low, high, x, base) => {

@@ -29,18 +29,18 @@ const flames = () => {
 const classes = () => {
   const { between_fraction: between, within_fraction: within, classes } = profile.classes;
   if (classes.length === 0) return null;
-  return section("Classes", `${percent(between)} of the variance is the mix of classes (different work), ${percent(within)} lies within them (the same work at different speed). Both columns add up to these.`,
-    classTable(classes));
+  return closedSection("Classes", `${percent(between)} of the variance is the mix of classes (different work), ${percent(within)} lies within them (the same work at different speed). Both columns add up to these.`,
+    () => classTable(classes));
 };
 
-const attributes = () => profile.attributes ? section("Attributes", "Numbers that the target reported of its intervals, and what of their variance each explains by itself: by the mean of each value, or by a line where there are many.",
-  attributeTable(profile.attributes)) : null;
+const attributes = () => profile.attributes ? closedSection("Attributes", "Numbers that the target reported of its intervals, and what of their variance each explains by itself: by the mean of each value, or by a line where there are many.",
+  () => attributeTable(profile.attributes)) : null;
 
 const conduct = () => {
   const discarded = Object.entries(profile.discarded_by_reason).sort((a, b) => b[1] - a[1]);
   const rows = (pairs) => el("table", {}, el("tbody", {}, pairs.map((cells) => el("tr", {}, cells.map((cell, i) => el("td", { class: i > 0 && "num" }, cell))))));
   const overhead = profile.overhead;
-  return section("How it was measured", null, el("div", { class: "columns" },
+  return closedSection("How it was measured", null, () => el("div", { class: "columns" },
     el("div", {}, el("h3", {}, "Intervals"), rows([["Seen in the whole run", count(profile.intervals_seen)], [`In this profile (round ${profile.round || profile.rounds.length})`, count(profile.intervals)],
       ...(profile.sampled_out ? [["Counted only, at random, to stay within --max-overhead", count(profile.sampled_out)]] : []),
       ["Discarded", count(profile.discarded)], ...discarded.map(([reason, n]) => [`  ${reason}`, count(n)])])),
@@ -55,7 +55,7 @@ const conduct = () => {
 };
 
 const elsewhere = () => !profile.seen_elsewhere ? null
-  : section("Found in other rounds", "Paths that explained much of the variance while other calls were timed, each with the round that saw it.", sortableTable([
+  : closedSection("Found in other rounds", "Paths that explained much of the variance while other calls were timed, each with the round that saw it.", () => sortableTable([
     { title: "Share", numeric: true, value: (p) => p.share, cell: (p) => `${percent(p.share)} ${error(p.se)}` },
     { title: "Mean", numeric: true, value: (p) => p.mean_ns, cell: (p) => duration(p.mean_ns) },
     { title: "Round", numeric: true, ascending: true, value: (p) => p.round, cell: (p) => String(p.round) },
@@ -67,37 +67,51 @@ const unpatched = () => {
   if (profile.unpatched.length === 0) return null;
   const byReason = new Map();
   for (const { site, reason } of profile.unpatched) byReason.set(reason, [...(byReason.get(reason) ?? []), site]);
-  return section("Not timed", `${count(profile.unpatched.length)} call sites could not be timed; their time counts as their caller's own.`,
-    [...byReason].sort((a, b) => b[1].length - a[1].length).map(([reason, sites]) => el("details", {},
+  return closedSection("Not timed", `${count(profile.unpatched.length)} call sites could not be timed; their time counts as their caller's own.`,
+    () => [...byReason].sort((a, b) => b[1].length - a[1].length).map(([reason, sites]) => el("details", {},
       el("summary", {}, `${reason}: ${count(sites.length)}`), el("div", { class: "mono" }, sites.join(", ")))));
 };
 
 const unseen = () => !profile.unseen ? null
-  : section("Not seen", profile.unseen.length > 0 ? "Shares of the variance that were not split further." : "Nothing of half a percent of the variance or more.",
-    profile.unseen.length > 0 ? sortableTable([
+  : closedSection("Not seen", profile.unseen.length > 0 ? "Shares of the variance that were not split further." : "Nothing of half a percent of the variance or more.",
+    () => profile.unseen.length > 0 ? sortableTable([
       { title: "Share", numeric: true, value: (u) => u.share, cell: (u) => `${percent(u.share)} ${error(u.se)}` },
       { title: "Where", value: (u) => u.name, cell: (u) => el("span", { class: "mono" }, u.name) },
       { title: "Why", value: (u) => u.why, cell: (u) => u.why },
-    ], profile.unseen) : null);
+    ], profile.unseen, (u) => Math.abs(u.share) < SMALL) : null);
 
 const names = () => !profile.names ? null
-  : section("Names", "Functions without a symbol are shown by address; ~name is inferred from whom they call and who calls them.",
-    profile.names.map((file) => el("p", {}, file)));
+  : closedSection("Names", "Functions without a symbol are shown by address; ~name is inferred from whom they call and who calls them.",
+    () => profile.names.map((file) => el("p", {}, file)));
 
 const waits = () => [
-  profile.doing ? section("Where time goes", "Time of the critical path, so that parallel work counts once. What other threads did while the interval was blocked is in the flame graph below the wait.", timeSpent(profile.doing)) : null,
-  profile.waits ? section("Who waits for whom", "Waits of intervals on their critical paths, and who ended them.", waitTable(profile.waits)) : null,
-  profile.timelines ? section("Single intervals", "The critical path of one interval across threads.", timelinePanel(profile.timelines)) : null,
+  profile.doing ? closedSection("Where time goes", "Time of the critical path, so that parallel work counts once. What other threads did while the interval was blocked is in the flame graph below the wait.", () => timeSpent(profile.doing)) : null,
+  profile.waits ? closedSection("Who waits for whom", "Waits of intervals on their critical paths, and who ended them.", () => waitTable(profile.waits)) : null,
 ];
 
-document.title = `${profile.interval}: Evenkeel`;
-document.getElementById("page").append(...[
-  header(), ...warnings(), findingsSection(profile, data("findings")),
+// What this is and how much of it is known, in a line.
+const answer = () => {
+  const { uncovered, findings } = profile;
+  if (!findings?.length || !uncovered) return null;
+  const cover = `${percent(1 - uncovered.share)} ${error(uncovered.se)}`.trim();
+  const causes = findings.length === 1 ? "One finding accounts" : `${count(findings.length)} findings account`;
+  return el("p", {}, el("b", {}, keepUnits(`${causes} for ${cover} of the variance; the first is ${findings[0].headline}.`)));
+};
+
+const sections = () => [
+  findingsSection(profile, data("findings")),
   section("Variance flame graph", "Width is the share of the latency's variance that a call accounts for; callees lie below their caller and add up to it.", flames()),
-  section("Factors", "Ranked by score: what a function contributes, weighted by how specific it is (deep in the call graph). Factors overlap and may add up to more than 100 %. ≈ marks a tie with the next.", 
-    profile.factors.length > 0 ? factorTable(profile, words) : el("p", {}, "None: no function contributes enough of the variance to be named.")),
-  cohortsSection(profile), ...waits(),
-  section("Latency", "Intervals by latency, logarithmic axis; equal areas hold equal numbers of intervals (linear height).", histogram(profile)),
-  section("Variance tree", null, treeTable(profile.tree)),
-  elsewhere(), classes(), attributes(), conduct(), unpatched(), unseen(), names(),
-].filter(Boolean));
+  cohortsSection(profile),
+  profile.timelines ? closedSection("Slowest intervals", "The critical path of one interval across threads.", () => timelinePanel(profile.timelines)) : null,
+  ...waits(),
+  closedSection("Variance tree", null, () => treeTable(profile.tree)),
+  closedSection("Factors", "Ranked by score: what a function contributes, weighted by how specific it is (deep in the call graph). Factors overlap and may add up to more than 100 %. ≈ marks a tie with the next. Calls that pass on the same are one row.",
+    () => profile.factors.length > 0 ? factorTable(profile, words) : el("p", {}, "None: no function contributes enough of the variance to be named.")),
+  classes(), attributes(),
+  closedSection("Latency", "Intervals by latency, logarithmic axis; equal areas hold equal numbers of intervals (linear height).", () => histogram(profile)),
+  unseen(), unpatched(), elsewhere(), names(), conduct(),
+].filter(Boolean);
+
+document.title = `${profile.interval}: Evenkeel`;
+const parts = sections();
+document.getElementById("page").append(...[header(), answer(), ...warnings(), navigation(parts), ...parts].filter(Boolean));

@@ -1,9 +1,15 @@
 // A table that sorts by the column whose head is pressed.
 
-// columns: [{ title, value(row) for sorting, cell(row) -> text or element, numeric }]
-const sortableTable = (columns, rows) => {
+// Rows of less than this share are folded away at first.
+const SMALL = 0.01;
+
+// columns: [{ title, value(row) for sorting, cell(row) -> text or element, numeric }]; rows for which `isSmall` holds are folded away, unless all are.
+const sortableTable = (columns, rows, isSmall = () => false) => {
   const body = el("tbody");
-  const fill = (sorted) => body.replaceChildren(...sorted.map((row) =>
+  let folds = rows.some((row) => !isSmall(row));
+  const small = folds ? rows.filter(isSmall).length : 0;
+  let sorted = rows;
+  const fill = () => body.replaceChildren(...sorted.filter((row) => !folds || !isSmall(row)).map((row) =>
     el("tr", {}, columns.map((column) => el("td", { class: column.numeric && "num" }, column.cell(row))))));
   const heads = columns.map((column) => {
     const head = el("th", { class: column.numeric && "num", scope: "col" }, el("button", { type: "button", onclick: () => {
@@ -14,12 +20,17 @@ const sortableTable = (columns, rows) => {
       head.setAttribute("aria-sort", order);
       const sign = order === "ascending" ? 1 : -1;
       const compare = (a, b) => typeof a === "string" ? a.localeCompare(b) : (known(a) ? a : -Infinity) - (known(b) ? b : -Infinity);
-      fill([...rows].sort((a, b) => sign * compare(column.value(a), column.value(b))));
+      sorted = [...rows].sort((a, b) => sign * compare(column.value(a), column.value(b)));
+      fill();
     } }, column.title));
     return head;
   });
-  fill(rows);
-  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, heads)), body));
+  fill();
+  const table = scrolling(columns.map((column) => column.title).filter(Boolean).join(", "), el("table", {}, el("thead", {}, el("tr", {}, heads)), body));
+  if (small === 0) return table;
+  const unfold = el("button", { type: "button", class: "plain", onclick: () => { folds = false; fill(); unfold.remove(); } },
+    `Show ${count(small)} more, each below ${percent(SMALL)}`);
+  return el("div", {}, table, unfold);
 };
 
 // Nodes by path, as factors name them.
@@ -43,9 +54,25 @@ const sumOver = (factor, nodes, figure) => {
 // A factor's functions, as its row names them.
 const factorName = (factor) => factor.caller ? `${factor.caller} > ${factor.functions[0]}` : factor.functions.join(" & ");
 
+// Factors that are one chain of calls, each passing on what the next contributes, are one row: that of the first of them, which has the others.
+const CHAIN = 0.1;
+const chains = (factors) => {
+  const heads = [];
+  const above = (a, b) => a.paths.every((path) => b.paths.some((other) => other.startsWith(`${path} > `)));
+  const isOf = (a, b) => a.kind !== "covariance" && b.kind !== "covariance" && a.paths.length > 0 && b.paths.length > 0 && (above(a, b) || above(b, a))
+    && Math.abs(a.contribution - b.contribution) <= CHAIN * Math.max(Math.abs(a.contribution), Math.abs(b.contribution));
+  for (const factor of factors) {
+    const head = heads.find((other) => isOf(other, factor));
+    if (head) head.chain.push(factor);
+    else heads.push({ ...factor, chain: [] });
+  }
+  return heads;
+};
+
 const factorTable = (profile, words) => {
   const nodes = nodesByPath(profile.tree);
-  const rows = profile.factors.map((factor, i) => ({ ...factor, rank: i + 1, words: keepUnits(words[i]),
+  const ranked = profile.factors.map((factor, i) => ({ ...factor, rank: i + 1, words: keepUnits(words[i]) }));
+  const rows = chains(ranked).map((factor) => ({ ...factor,
     mean_ns: sumOver(factor, nodes, (node) => node.mean_ns), tail: sumOver(factor, nodes, (node) => node.tail_share.p99 ?? 0) }));
   const or = (value, text) => value === null ? "" : text(value);
   const tied = "Tied: its order against the next lies within the error";
@@ -59,7 +86,9 @@ const factorTable = (profile, words) => {
     { title: "What it means", value: factorName, cell: (f) => el("div", { class: "text" },
       el("b", { class: "mono" }, factorName(f)),
       el("div", { class: "words" }, f.words),
-      (f.callers ?? []).length === 0 ? null : el("details", { open: true }, el("summary", { class: "soft" }, "Called by"),
+      f.chain.length === 0 ? null : el("details", {}, el("summary", { class: "soft" }, `${count(f.chain.length)} more of its chain of calls`),
+        f.chain.map((other) => el("div", {}, `${other.rank}. ${percent(other.contribution)} ${error(other.se)} `, el("span", { class: "mono" }, factorName(other))))),
+      (f.callers ?? []).length === 0 ? null : el("details", {}, el("summary", { class: "soft" }, "Called by"),
         f.callers.map((caller) => el("div", {}, `${percent(caller.contribution)} `, el("span", { class: "mono" }, caller.function)))),
       f.paths.length === 0 ? null : el("details", {}, el("summary", { class: "soft" }, f.paths.length === 1 ? "Call path" : `${f.paths.length} call paths`),
         f.paths.map((path) => el("div", { class: "mono" }, path)))) },
@@ -67,7 +96,7 @@ const factorTable = (profile, words) => {
     { title: "Tail p99", numeric: true, value: (f) => f.tail, cell: (f) => or(f.tail, percent) },
     { title: "Score", numeric: true, value: (f) => f.score, cell: (f) => known(f.score) ? f.score.toFixed(2) : ABSENT },
     { title: "Height", numeric: true, value: (f) => f.height, cell: (f) => String(f.height) },
-  ], rows);
+  ], rows, (f) => Math.abs(f.contribution) < SMALL);
 };
 
 const classTable = (classes) => sortableTable([

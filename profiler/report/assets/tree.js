@@ -25,6 +25,8 @@ const treeTable = (tree) => {
   const body = el("tbody");
   const note = el("span", { class: "soft", role: "status" });
   let text = "";
+  // Nodes whose small callees are shown, too.
+  const unfolded = new Set();
 
   // Nodes found, and those above them.
   const found = () => {
@@ -50,6 +52,8 @@ const treeTable = (tree) => {
       columns.map(([, cell]) => el("td", { class: "num" }, cell(node))),
       el("td", { class: "mono soft" }, place(node)), el("td", { class: "soft" }, covarianceText(node)));
   };
+  const folded = (node, depth, left) => el("tr", {}, el("td", { colspan: columns.length + 3, style: { paddingLeft: `${8 + depth * 16}px` } },
+    el("button", { type: "button", class: "plain", onclick: () => { unfolded.add(node); draw(node); } }, `${count(left)} more, each below ${percent(SMALL)}`)));
   const draw = (focus) => {
     const filter = text === "" ? null : found();
     const rows = [];
@@ -57,7 +61,11 @@ const treeTable = (tree) => {
       if (filter && !filter.kept.has(node)) return;
       const isOpen = filter ? true : open.has(node);
       rows.push(row(node, depth, filter?.hits.has(node), isOpen));
-      if (isOpen) node.children.forEach((child) => walk(child, depth + 1));
+      if (!isOpen) return;
+      const isShown = (child) => filter || unfolded.has(node) || Math.abs(child.share ?? 0) >= SMALL;
+      const shown = node.children.filter(isShown);
+      shown.forEach((child) => walk(child, depth + 1));
+      if (shown.length < node.children.length) rows.push(folded(node, depth + 1, node.children.length - shown.length));
     };
     walk(tree, 0);
     body.replaceChildren(...rows);
@@ -70,6 +78,6 @@ const treeTable = (tree) => {
     el("button", { type: "button", class: "plain", onclick: () => { all(tree); draw(); } }, "Open all"),
     el("button", { type: "button", class: "plain", onclick: () => { open.clear(); open.add(tree); draw(); } }, "Close all"),
     search("Find a function or file", (value) => { text = value; draw(); }), note),
-  el("div", { class: "scroll" }, el("table", { class: "tree" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Call"),
+  scrolling("Variance tree", el("table", { class: "tree", role: "treegrid", "aria-label": "Variance tree" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Call"),
     columns.map(([title]) => el("th", { class: "num", scope: "col" }, title)), el("th", { scope: "col" }, "Source"), el("th", { scope: "col" }, "Pairs of its callees"))), body)));
 };

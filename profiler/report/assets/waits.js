@@ -22,7 +22,7 @@ const waitTable = (waits) => sortableTable([
     w.objects > 1 || w.more_objects ? el("small", {}, ` ${w.objects}${w.more_objects ? " or more" : ""} of them, longest ${w.longest_object}`) : null) },
   { title: "Ended by", value: (w) => w.holder ?? "", cell: (w) => w.holder === null ? el("span", { class: "soft" }, "nobody that was seen") : el("span", {}, w.holder) },
   { title: "In", value: (w) => w.holder_calls.join(" > "), cell: (w) => el("span", { class: "mono" }, w.holder_calls.join(" > ")) },
-], waits);
+], waits, (w) => Math.abs(w.share) < SMALL);
 
 // One interval: a lane a thread, the latency as wide as the lanes. What is pointed at is described below.
 const lanes = (timeline) => {

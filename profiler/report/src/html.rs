@@ -17,9 +17,11 @@ const PAGE: &str = include_str!("../assets/page.html");
 pub const STYLE: &str = include_str!("../assets/style.css");
 
 /// Shared by the pages, in order of dependence.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 11] = [
     include_str!("../assets/units.js"),
     include_str!("../assets/elements.js"),
+    include_str!("../assets/state.js"),
+    include_str!("../assets/sections.js"),
     include_str!("../assets/layout.js"),
     include_str!("../assets/flame.js"),
     include_str!("../assets/histogram.js"),

@@ -79,9 +79,9 @@ fn the_profile_inside_is_the_profile() {
 fn what_is_not_known_is_on_the_page() {
     let page = html::render(&hostile());
     for drawn in [
-        "section(\"Not seen\"",
-        "profile.unseen)",
-        "section(\"Names\"",
+        "closedSection(\"Not seen\"",
+        "profile.unseen,",
+        "closedSection(\"Names\"",
         "profile.names.map",
     ] {
         assert!(page.contains(drawn), "{drawn}");
