@@ -136,7 +136,10 @@ profile_program() {
 
 # Puts a server under load until it is stopped, or it is enough. Requests that fail once one was answered are counted.
 put_under_load() {
-    until turn plain; do sleep 0.2; done
+    until turn plain; do
+        [ ! -e "$place/enough" ] || exit 1
+        sleep 0.2
+    done
     fill || {
         touch "$place/unfilled"
         exit 1

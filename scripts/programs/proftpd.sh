@@ -26,7 +26,7 @@ AuthOrder mod_auth_file.c
 AuthUserFile $place/users
 PidFile $place/proftpd.pid
 ScoreboardFile $place/scoreboard
-DelayTable none
+DelayEngine off
 TransferLog none
 WtmpLog off
 SystemLog $place/log
