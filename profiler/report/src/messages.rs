@@ -81,6 +81,11 @@ pub fn warning(warning: &Warning) -> String {
             "{function} is inlined into {holders}, too: intervals that run there are not seen. Name what contains them as the --interval, or \
              build the program with {function} not inlined (__attribute__((noinline)))"
         ),
+        Warning::IntervalsRare { fraction } => format!(
+            "the intervals amount to {} of the processor time that the target used. If its load consists of them, most were not seen: the \
+             compiler may have inlined the interval's function into some of its callers. Name one of these as the --interval",
+            percent(*fraction)
+        ),
         Warning::SpecialisedCopies { function, copies } => format!(
             "the compiler has made copies of {function} for some of its callers, or of a part of it: {copies}. Intervals that run there alone \
              are not seen: name them as the --interval as well, with | between"

@@ -81,6 +81,7 @@ impl Session<'_> {
     }
 
     fn stop(&mut self) -> Ending {
+        self.note_rare_intervals();
         self.await_calibration();
         self.filters.watch_all(&self.arena);
         self.detach();

@@ -69,6 +69,7 @@ impl Session<'_> {
             passed_ns,
         };
         self.limit_by_cost(&look);
+        self.watch.mean_ns = look.profile.mean_ns;
         let (refiner, mut code) = self.refiner();
         refiner.open_below_refused_entries(&mut code);
         let decision = refiner.decide(&look, &moment);
