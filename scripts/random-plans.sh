@@ -1,6 +1,6 @@
 #!/bin/sh
-# Random plans over every form of entry and call, for as long as is wanted: by the patcher alone (profiler/patch/tests/random_plans.rs), and
-# through the agent in processes that fork, execute and load libraries (profiler/agent/tests/random_plans.rs). Each run has a seed, which is
+# Random plans over every form of entry and call, for as long as is wanted. The patcher alone follows them (profiler/patch/tests/random_plans.rs),
+# and then the agent in processes that fork, execute and load libraries (profiler/agent/tests/random_plans.rs). Each run has a seed, which is
 # printed; the first that fails ends it.
 #
 #   scripts/random-plans.sh [MINUTES]               an hour, if not said otherwise

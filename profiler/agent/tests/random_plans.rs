@@ -1,5 +1,5 @@
-//! Whatever plan comes after whatever other, through the agent: processes that live, fork, execute themselves, and load and unload a library go on
-//! as they would without it, those that begin under a plan beyond its first step among them.
+//! Whatever plan comes after whatever other, through the agent: every process goes on as it would without it. Processes live, fork, execute
+//! themselves, load and unload a library, and begin under a plan that is beyond its first step.
 //!
 //! `profiler/patch/tests/random_plans.rs` says the same of the patcher alone, in many more steps. `EVENKEEL_RANDOM_SEED` repeats the plans of a
 //! run, `EVENKEEL_RANDOM_PLANS` says how many there are (scripts/random-plans.sh).
