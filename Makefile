@@ -48,7 +48,8 @@ test-suites:
 	$(CARGO) build --release -p evenkeel -p evenkeel-agent
 	scripts/test-suites.sh
 
-# Real programs, each with a cause that is known, under three loads: half an hour, on a machine that does nothing else.
+# Real programs, each with a cause that is known, under three loads, and servers that start processes: three quarters of an hour, on a machine
+# that does nothing else.
 test-programs:
 	$(CARGO) build --release -p evenkeel -p evenkeel-agent
 	$(CARGO) build --release -p evenkeel-servers --example mariadb

@@ -2,18 +2,22 @@
 # Profiles programs that nobody tuned the profiler for, each under a load whose cause of variance is known, and prints tables in
 # Markdown.
 #
-#   scripts/programs.sh [--debug] [--load after|before|changes]... [PROGRAM]...
+#   scripts/programs.sh [--debug] [--load after|before|changes|processes]... [PROGRAM]...
 #
-# All programs and all three loads without names: the tables of docs/evidence/programs.md.
+# All programs and all loads without names: the tables of docs/evidence/programs.md.
 #   after     the load begins three seconds after the profile
 #   before    the program runs under its load for three seconds, then `evenkeel attach` profiles it
 #   changes   as after, but the cause is in every second ten seconds of the load only, not in the first
+#   processes of servers that start processes for their requests alone: how these end, and how many turns of the load fail, without the
+#             profiler, with `profile` and with `attach`
 # What ends by itself runs once more without the profiler: output and exit status have to be the same. What is attached to goes on after it,
 # and answers every request. Installs what is missing. Exit status 1 where a cause was not found, or a program did not do what it does
 # without the profiler. With KEEP=1 in the environment the reports stay.
 #
 # A file of scripts/programs/ says what one program is:
-#   title options cause among   its name, which interval to profile, what varies, and which functions that is, a pattern of grep -E
+#   title options cause among   its name, which interval to profile, what varies, and which functions that is, a pattern of grep -E; no
+#                               cause: only that the program is not harmed is looked at
+#   starts_processes            whether it starts processes for its requests
 #   seconds, needs_root         how long to profile, if not half a minute; whether only root can start it
 #   prepare                     installs it, and writes what it needs to $place
 # and, if it is a server that goes on until it is stopped,
@@ -25,9 +29,9 @@
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-programs="sqlite rocksdb python php slapd postfix haproxy tls varnish bind node java mysql mariadb-10.2.11 mariadb-11.4.5"
+programs="sqlite rocksdb python php slapd postfix postfix-chroot samba freeradius proftpd dovecot sshd haproxy tls varnish bind node java mysql mariadb-10.2.11 mariadb-11.4.5"
 usage() {
-    echo "usage: scripts/programs.sh [--debug] [--load after|before|changes]... [PROGRAM]...    programs: $programs" >&2
+    echo "usage: scripts/programs.sh [--debug] [--load after|before|changes|processes]... [PROGRAM]...    programs: $programs" >&2
     exit 2
 }
 build=release
@@ -36,7 +40,7 @@ while [ $# -gt 0 ]; do
     case "$1" in
     --debug) build=debug ;;
     --load)
-        case "${2:-}" in after | before | changes) loads="$loads $2" ;; *) usage ;; esac
+        case "${2:-}" in after | before | changes | processes) loads="$loads $2" ;; *) usage ;; esac
         shift
         ;;
     -*) usage ;;
@@ -130,18 +134,22 @@ profile_program() {
     cmp -s "$log.plain" "$log.output" || remark="$remark; output differs"
 }
 
-# Puts a server under load until it is stopped. Requests that fail once one was answered are counted.
+# Puts a server under load until it is stopped, or it is enough. Requests that fail once one was answered are counted.
 put_under_load() {
-    until turn plain; do sleep 0.2; done
+    until turn plain; do
+        [ ! -e "$place/enough" ] || exit 1
+        sleep 0.2
+    done
     fill || {
         touch "$place/unfilled"
         exit 1
     }
     began=$(date +%s)
-    while :; do
+    until [ -e "$place/enough" ]; do
         kind=slow
         [ "$load" != changes ] || [ $((($(date +%s) - began) / 10 % 2)) -eq 1 ] || kind=plain
         turn $kind || echo failed >>"$place/failed"
+        echo turn >>"$place/turns"
     done
 }
 
@@ -179,16 +187,81 @@ profile_server() {
     [ ! -e "$place/unfilled" ] || remark="$remark; the load could not begin ($(tail -n 1 "$log.load"))"
 }
 
+# A server under load for some time, profiled in this way or not: how its processes end is in $place/$1.exits, turns in $place/$1.turns.
+count_ends() {
+    log="$place/$1.log"
+    rm -f "$place/pid" "$place/enough" "$place/turns" "$place/failed"
+    ends="python3 $here/scripts/programs/exits.py $place/$1.exits"
+    # shellcheck disable=SC2016 # for the inner shell
+    into_pid='echo $$ >"$1"; shift; exec "$@"'
+    case $1 in
+    profile) ends="$ends $evenkeel profile $options --" ;;
+    *) ;;
+    esac
+    # shellcheck disable=SC2086 # words
+    serve $ends sh -c "$into_pid" sh "$place/pid" >"$log" 2>&1 &
+    server=$!
+    put_under_load >"$log.load" 2>&1 &
+    client=$!
+    children="$server $client"
+    if [ "$1" = attach ]; then
+        sleep "$before"
+        # shellcheck disable=SC2086 # words
+        "$evenkeel" attach $options --for "${seconds}s" "$(cat "$place/pid")" >"$log" 2>&1 || remark="$remark; attach: exit status $?"
+    else
+        sleep "$seconds"
+    fi
+    sleep 1
+    touch "$place/enough"
+    wait "$client" || true
+    kill "$(cat "$place/pid")" || remark="$remark; $1: the server ended"
+    wait "$server" || true
+    children=""
+    touch "$place/failed" "$place/turns"
+    mv "$place/failed" "$place/$1.failed"
+    mv "$place/turns" "$place/$1.turns"
+}
+
+# How often, and how it ended, in one cell.
+ended() { awk '{ printf "%s%s: %d", (NR > 1 ? ", " : ""), $2 " " $3, $1 }' "$place/$1.exits"; }
+turns() { echo "$(wc -l <"$place/$1.failed") of $(wc -l <"$place/$1.turns")"; }
+
+compare_ends() {
+    for how in plain profile attach; do
+        count_ends "$how"
+    done
+    for how in profile attach; do
+        more=$(python3 "$here/scripts/programs/exits.py" --compare "$place/plain.exits" "$place/$how.exits") || remark="$remark; $how: $more"
+        [ "$(wc -l <"$place/$how.failed")" -le "$(wc -l <"$place/plain.failed")" ] || remark="$remark; $how: more turns failed"
+        [ "$(wc -l <"$place/$how.turns")" -gt 0 ] || remark="$remark; $how: no turns"
+        seen=$(grep -m1 -oE '[0-9,]+ (of [0-9,]+ )?seen' "$place/$how.log") || remark="$remark; $how: $(tail -n 1 "$place/$how.log")"
+        intervals="${intervals:+$intervals; }$how $seen"
+    done
+    verdict=yes
+    [ -z "$remark" ] || verdict="**no**"
+    [ -z "$remark" ] || failed=1
+    printf '| %s | `%s` | %s | %s | %s | %s | %s | %s | %s | %s%s |\n' "$title" "${options#--interval }" "$(ended plain)" "$(ended profile)" \
+        "$(ended attach)" "$(turns plain)" "$(turns profile)" "$(turns attach)" "$intervals" "$verdict" "$remark"
+}
+
 failed=0
 # shellcheck disable=SC2086 # word splitting wanted
 [ $# -gt 0 ] || set -- $programs
-for load in ${loads:-after before changes}; do
+for load in ${loads:-after before changes processes}; do
     case $load in
     after) title="The load begins three seconds after the profile" ;;
     before) title="The load was there before the profile" ;;
     changes) title="The load changes every ten seconds" ;;
+    processes) title="How processes end that servers start for their requests" ;;
     esac
-    printf '\n## %s\n\n| program | interval | known cause | first factors (share of variance) | among them | first after | intervals |\n|---|---|---|---|---|---|---|\n' "$title"
+    printf '\n## %s\n\n' "$title"
+    if [ "$load" = processes ]; then
+        printf '| program | interval | plain | profiled | attached to | turns failed, plain | profiled | attached to | intervals | unharmed |\n'
+        printf '|---|---|---|---|---|---|---|---|---|---|\n'
+    else
+        printf '| program | interval | known cause | first factors (share of variance) | among them | first after | intervals |\n'
+        printf '|---|---|---|---|---|---|---|\n'
+    fi
     for program in "$@"; do
         place="$scratch/$program-$load"
         log="$place.log"
@@ -201,15 +274,28 @@ for load in ${loads:-after before changes}; do
         version="${program#*-}"
         fill() { :; }
         needs_root=""
+        starts_processes=""
+        cause=""
+        intervals=""
         unset -f serve run 2>/dev/null || true
         # shellcheck source=/dev/null # one of scripts/programs/
         . "$here/scripts/programs/${program%%-*}.sh"
+        if [ "$load" = processes ]; then
+            [ -n "$starts_processes" ] || continue
+            needs_root=yes
+        else
+            [ -n "$cause" ] || continue
+        fi
         if [ -n "$needs_root" ] && [ "$(id -u)" -ne 0 ]; then
             echo "scripts/programs.sh: $program was not run: only root can" >&2
             failed=1
             continue
         fi
         prepare
+        if [ "$load" = processes ]; then
+            compare_ends
+            continue
+        fi
         if command -v serve >/dev/null; then profile_server; else profile_program; fi
         row
     done

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
-use crate::support::build::agent;
+use crate::support::build::{agent, own_program};
 use crate::support::run::{eventually, finish_hearing, signal};
 use crate::support::servers::{assert_unhooked, changed_code_bytes};
 use crate::working::Working;
@@ -40,11 +40,16 @@ fn plant(pid: u32, function: &str, instruction: &[u8]) {
 }
 
 /// The target goes on, right, without hooks; the report begins with what happened and where.
-fn fails(arguments: &[&str], function: &'static str, instruction: &'static [u8], said: &str) {
-    let working = Working::threads_with(arguments);
+fn fails(
+    working: Working,
+    options: &[&str],
+    function: &'static str,
+    instruction: &'static [u8],
+    said: [&str; 2],
+) {
     let pid = working.pid();
-    let interval = ["--interval", "run_interval", "--json", "run.json"];
-    let session = working.attach(&interval).spawn().unwrap();
+    let mut session = working.attach(&["--interval", "run_interval", "--json", "run.json"]);
+    let session = session.args(options).spawn().unwrap();
     let (own, mut is_planted) = (session.id() as i32, false);
     let run = finish_hearing(session, move |line| {
         if has_looked(line) && !std::mem::replace(&mut is_planted, true) {
@@ -58,10 +63,7 @@ fn fails(arguments: &[&str], function: &'static str, instruction: &'static [u8],
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let profile = working.place.json("run.json");
     let failed = profile["failed"].as_str().unwrap_or_default();
-    assert!(
-        failed.contains(said) && failed.contains("run_interval"),
-        "{failed}"
-    );
+    assert!(said.iter().all(|said| failed.contains(said)), "{failed}");
     let first = run
         .stderr
         .lines()
@@ -77,10 +79,50 @@ fn fails(arguments: &[&str], function: &'static str, instruction: &'static [u8],
 
 #[test]
 fn where_an_interval_begins() {
-    fails(&["4"], "boundaries11enter_short", &INVALID, "SIGILL");
+    let said = ["SIGILL", "run_interval"];
+    let working = Working::threads_with(&["4"]);
+    fails(working, &[], "boundaries11enter_short", &INVALID, said);
 }
 
 #[test]
 fn where_an_interval_ends() {
-    fails(&["4"], "boundaries11leave_short", &READS_NOTHING, "SIGSEGV");
+    let said = ["SIGSEGV", "run_interval"];
+    let working = Working::threads_with(&["4"]);
+    fails(
+        working,
+        &[],
+        "boundaries11leave_short",
+        &READS_NOTHING,
+        said,
+    );
+}
+
+/// The program hands its work to another thread: a wake or a result that is lost would be wrong.
+fn handing_over() -> Working {
+    let program = own_program("conditions", include_str!("conditions.c"));
+    Working::start(program, &[])
+}
+
+/// Before the C library's function is called: it is called then, once.
+#[test]
+fn where_a_release_is_recorded() {
+    fails(
+        handing_over(),
+        &["--waits"],
+        "releasing14record_release",
+        &INVALID,
+        ["SIGILL", "before and after pthread_"],
+    );
+}
+
+/// After the C library's function has returned: its result is the call's.
+#[test]
+fn where_a_wait_is_recorded() {
+    fails(
+        handing_over(),
+        &["--waits"],
+        "waiting11record_wait",
+        &READS_NOTHING,
+        ["SIGSEGV", "before and after pthread_"],
+    );
 }

@@ -6,12 +6,14 @@
 //   nobody    as execute, after it has changed its user, so that its /proc/self/mem is root's
 //   nothing   all is allowed
 //   child     all is allowed, and a child does the work
-//   list      a filter that ends it at every call which is not among those that an attach makes, or its own: argument 2, numbers with commas
+//   list      a filter that ends it at every call which is not among those that an attach makes, or its own: argument 2, numbers with commas;
+//             with a third argument it polls most of the time
 // build: gcc -O1 -g filtered.c
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -70,7 +72,7 @@ static int deny_execute(void) {
 
 static int allow(char *numbers) {
     static struct sock_filter filter[512] = {LOAD(nr)};
-    int own[] = {SYS_access, SYS_exit_group, SYS_openat, SYS_close}, length = 1;
+    int own[] = {SYS_access, SYS_poll, SYS_exit_group, SYS_openat, SYS_close}, length = 1;
     for (unsigned i = 0; i < sizeof own / sizeof *own; i++) {
         filter[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, own[i], 0, 1);
         filter[length++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
@@ -101,6 +103,9 @@ int main(int argc, char **argv) {
     }
     if (ready) close(open(ready, O_CREAT | O_WRONLY, 0600));
     if (failed) return failed;
-    for (unsigned n = 0; access(until, F_OK); n++) run_interval(n);
+    for (unsigned n = 0; access(until, F_OK); n++) {
+        run_interval(n);
+        if (argc > 3) poll(0, 0, 2);
+    }
     return 0;
 }

@@ -51,6 +51,11 @@ pub fn calibrate(control: &Control) {
             rings::discard_records(thread);
             batches.sort_unstable_by_key(|&(outer, inner)| outer + inner);
             let (outer, inner) = batches[BATCHES / 2];
+            let mut passed = [0; BATCHES].map(|_: u64| measure_passed(code as u64, callee));
+            passed.sort_unstable();
+            control
+                .probe_passed_ticks_256
+                .store(passed[BATCHES / 2], Relaxed);
             control.probe_outer_ticks_256.store(outer, Relaxed);
             control.probe_inner_ticks_256.store(inner, Release);
         }
@@ -92,6 +97,19 @@ unsafe fn measure(ring: *mut RingHeader, trampoline: u64, callee: u64) -> (u64, 
         let inner = recorded.saturating_sub(bare);
         let outer = hooked.saturating_sub(bare).saturating_sub(inner);
         (outer * 256 / CALLS, inner * 256 / CALLS)
+    }
+}
+
+/// Cost of a call through the trampoline on a thread that records nothing, in 1/256 tick.
+unsafe fn measure_passed(trampoline: u64, callee: u64) -> u64 {
+    // SAFETY: the caller's trampoline.
+    unsafe {
+        let start = now_ticks();
+        evenkeel_calibration(CALLS, callee, 0, callee);
+        let middle = now_ticks();
+        evenkeel_calibration(CALLS, trampoline, 0, callee);
+        let (bare, hooked) = (middle - start, now_ticks() - middle);
+        hooked.saturating_sub(bare) * 256 / CALLS
     }
 }
 

@@ -17,6 +17,7 @@ use evenkeel_wire::{Control, Frozen};
 use crate::code_state::is_frozen;
 use crate::errno::keeping_errno;
 use crate::next::{interpose, next};
+use crate::replacement::Call;
 use crate::{arena, code_state, plan, threads};
 
 const PR_SET_MDWE: c_int = 65;
@@ -61,10 +62,11 @@ fn confining(install: impl FnOnce() -> c_long) -> c_long {
 }
 
 /// `syscall(SYS_seccomp, ...)` and `syscall(SYS_prctl, ...)`.
-pub extern "C" fn confine(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64) -> c_long {
+pub extern "C" fn confine(call: &Call) -> c_long {
+    let [number, a, b, c, d, e, _] = call.arguments;
     // SAFETY: the caller's arguments.
-    let install = || unsafe { real_syscall(number, a, b, c, d, e) };
-    let confines = match number {
+    let install = || call.run(|| unsafe { real_syscall(number as c_long, a, b, c, d, e) });
+    let confines = match number as c_long {
         libc::SYS_seccomp => a <= SECCOMP_SET_MODE_FILTER,
         _ => a as c_int == libc::PR_SET_SECCOMP,
     };

@@ -1,6 +1,10 @@
 //! Signal masks never block SIGTRAP while hooks may be in place: the kernel kills a process that meets a breakpoint with
 //! the signal blocked. Everything else about masks is the C library's. The functions that wait under another mask are among
 //! `waits`.
+//!
+//! The signals of faults are left as the program blocks them. A fault with its signal blocked ends the process, whosever the instruction
+//! is, so that a thread which blocks SIGSEGV, SIGBUS or SIGILL is not saved from a fault of the agent's. To open them would show the program
+//! signals that others send it and that it has blocked.
 
 use core::ffi::{c_int, c_long};
 use core::mem::zeroed;
@@ -11,6 +15,7 @@ use evenkeel_patch::kernel::is_readable;
 use libc::sigset_t;
 
 use crate::next::{interpose, next};
+use crate::replacement::Call;
 
 next! {
     fn real_sigmask = pthread_sigmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int;
@@ -82,25 +87,22 @@ unsafe fn changing(how: c_int, set: *const sigset_t, copy: &mut sigset_t) -> *co
 }
 
 /// `syscall(SYS_rt_sigprocmask, ...)`. The kernel's sets have `bytes` bytes, of which the C library's begin with.
-pub extern "C" fn change_mask(
-    number: c_long,
-    how: u64,
-    set: *const u64,
-    old: u64,
-    bytes: u64,
-) -> c_long {
+pub extern "C" fn change_mask(call: &Call) -> c_long {
+    let [number, how, set, old, bytes, ..] = call.arguments;
+    let (number, set) = (number as c_long, set as *const u64);
+    // SAFETY: the caller's arguments, but for the set.
+    let real = |set| call.run(|| unsafe { real_syscall(number, how, set, old, bytes) });
     let copy;
     let mut passed = set;
     if active() && !set.is_null() && bytes == 8 && how as c_int != libc::SIG_UNBLOCK {
         // SAFETY: the caller's set; the kernel rejects a wild pointer.
         if !is_readable(set as u64) {
-            return unsafe { real_syscall(number, how, set, old, bytes) };
+            return real(set);
         }
         copy = unsafe { set.read_unaligned() } & !TRAP;
         passed = &copy;
     }
-    // SAFETY: the caller's arguments, but for the set.
-    unsafe { real_syscall(number, how, passed, old, bytes) }
+    real(passed)
 }
 
 interpose! {

@@ -148,14 +148,11 @@ pub fn all() -> impl Iterator<Item = &'static Next> {
     unsafe { core::slice::from_raw_parts(first, end.offset_from_unsigned(first)) }.iter()
 }
 
-/// Defines functions in place of the C library's: `fn name @ VERSION (arguments) -> result = |real| { body }`, where `real`
-/// is the C library's function.
+/// Defines functions in place of the C library's: `fn name @ VERSION (arguments) -> result = |real, call| { body }`, where `real`
+/// is the C library's function and `call` the [`Call`](crate::replacement::Call).
 macro_rules! interpose {
-    ($($(#[$meta:meta])* fn $name:ident $(@ $version:ident)? ($($arg:ident: $type:ty),* $(,)?) -> $ret:ty = |$real:ident| $body:block)*) => {$(
-        $(#[$meta])*
-        /// As the C library's function of this name, which says what callers have to keep.
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+    ($($(#[$meta:meta])* fn $name:ident $(@ $version:ident)? ($($arg:ident: $type:ty),* $(,)?) -> $ret:ty = |$real:ident $(, $call:ident)?| $body:block)*) => {$(
+        const _: () = {
             #[unsafe(link_section = "evenkeel_next")]
             static NEXT: $crate::next::Next =
                 $crate::next::Next::replaced(
@@ -163,19 +160,32 @@ macro_rules! interpose {
                     [$($version,)? "\0"][0],
                     $name as *const (),
                 );
-            #[allow(clippy::too_many_arguments, unused_variables)]
-            #[inline(always)]
-            fn next($($arg: $type),*) -> $ret {
-                // SAFETY: the C library's function of this name and type, called as this one was.
-                unsafe {
-                    let function: unsafe extern "C" fn($($type),*) -> $ret =
-                        core::mem::transmute(NEXT.get());
-                    function($($arg),*)
-                }
+            $crate::arch::replacement::define_replacement! {
+                $(#[$meta])*
+                /// As the C library's function of this name, which says what callers have to keep.
+                #[unsafe(no_mangle)]
+                $name($($arg: $type),*) -> $ret, NEXT, work
             }
-            let $real = next;
-            $body
-        }
+            #[allow(unused_assignments, unused_mut, unused_variables)]
+            extern "C" fn work(call: &$crate::replacement::Call) -> $ret {
+                let mut index = 0;
+                $(
+                    // SAFETY: the argument of this type.
+                    let $arg: $type = unsafe { call.argument(index) };
+                    index += 1;
+                )*
+                let $real = |$($arg: $type),*| {
+                    // SAFETY: the C library's function of this name and type, called as this one was.
+                    call.run(|| unsafe {
+                        let function: unsafe extern "C" fn($($type),*) -> $ret =
+                            core::mem::transmute(NEXT.get());
+                        function($($arg),*)
+                    })
+                };
+                $(let $call = call;)?
+                $body
+            }
+        };
     )*};
 }
 

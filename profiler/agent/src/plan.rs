@@ -9,11 +9,13 @@ use evenkeel_patch::arch::trap::{Carried, argument, step_back};
 use evenkeel_patch::shadow::Shadow;
 use evenkeel_patch::{Patcher, Plan, kernel, thread, trap_budget, writing};
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Control, Fixed, Frozen, Probe, Wanted};
+use evenkeel_wire::{Control, FAULT_IN_FUNCTION, Fixed, Frozen, Probe, Wanted};
 
+use crate::arch::replacement;
 use crate::arena::{self, Arena};
 use crate::code_state::{applied, detached, has_failed, is_frozen};
 use crate::modules::{self, Modules};
+use crate::next::Next;
 use crate::verdict::{is_over, nap, verdict};
 use crate::{bound, code_state, loader, waits};
 
@@ -426,29 +428,72 @@ pub fn on_fault(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool 
     // SAFETY: the patcher's tables are made for concurrent readers.
     let process = unsafe { &*PROCESS.0.get() };
     // SAFETY: called from the handler of a fault.
-    let id = unsafe { process.patcher.on_fault(&plan_of(arena), context, in_agent) };
-    if let Some(id) = id {
+    let left = unsafe { leave(process, context, arena, in_agent) };
+    if let Some(place) = left {
         thread.active = 0;
         thread.closed = true;
-        tell(arena.control(), id, info.si_signo);
+        tell(arena.control(), place, info.si_signo);
         take_out(arena);
     }
     thread.leaves_fault = false;
-    id.is_some()
+    left.is_some()
 }
 
-/// Tells the session of a fault of ours: the first one's site.
-fn tell(control: &Control, id: u32, signal: i32) {
-    let first = control.faults.fetch_add(1, Relaxed) == 0;
-    if first {
-        control.fault_signal.store(signal as u32, Relaxed);
-        control.fault_probe.store(id + 1, Release);
+/// What of ours a thread was in whose instruction has failed.
+#[derive(Clone, Copy)]
+enum Place {
+    /// The hook of this probe.
+    Hook(u32),
+    /// A function in place of this one of the C library's.
+    Function(&'static Next),
+}
+
+/// Lets a thread leave the innermost thing of ours that it is in. What that is; `None` if there is no way on.
+unsafe fn leave(
+    process: &Process,
+    context: &mut libc::ucontext_t,
+    arena: Arena,
+    in_agent: bool,
+) -> Option<Place> {
+    let guard = thread::current().guard;
+    // Of two on one stack the lower one is the inner one.
+    let call =
+        replacement::innermost(context).filter(|&call| in_agent && (guard == 0 || call < guard));
+    // SAFETY: called from the handler of a fault.
+    unsafe {
+        if let Some(call) = call {
+            waits::left_for(call);
+            return replacement::leave(context, call).map(Place::Function);
+        }
+        let plan = plan_of(arena);
+        let id = process.patcher.on_fault(&plan, context, in_agent);
+        id.map(Place::Hook)
     }
+}
+
+/// Tells the session of a fault of ours: where the first one was.
+fn tell(control: &Control, place: Place, signal: i32) {
+    if control.faults.fetch_add(1, Relaxed) > 0 {
+        return;
+    }
+    control.fault_signal.store(signal as u32, Relaxed);
+    let probe = match place {
+        Place::Hook(id) => id + 1,
+        Place::Function(next) => {
+            let name = next.name().to_bytes().iter();
+            for (byte, to) in name.zip(&control.fault_function) {
+                to.store(*byte, Relaxed);
+            }
+            FAULT_IN_FUNCTION
+        }
+    };
+    control.fault_probe.store(probe, Release);
 }
 
 /// After a fault of ours: the process leaves the session, and its hooks go as soon as nobody else changes its code.
 fn take_out(arena: Arena) {
     code_state::set_failed();
+    waits::switch::off();
     if is_frozen() || kernel::is_confined() {
         return;
     }

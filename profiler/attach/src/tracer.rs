@@ -316,14 +316,21 @@ impl Drop for Tracee {
 }
 
 impl Tracee {
-    /// A system call that was interrupted by our stopping the thread, and by nothing else, is made again.
+    /// A system call that was interrupted by our stopping the thread, and by nothing else, is made again. So is one that the kernel would go on
+    /// with by another call, `restart_syscall`, where a filter may end the process at that.
     fn make_system_call_again(&self) {
         let Ok(registers) = Registers::read(self.number) else {
             return;
         };
-        if registers.was_interrupted() && self.signal == 0 && !self.has_signals() {
+        let is_lost =
+            registers.was_interrupted() || registers.goes_on_by_another_call() && self.has_filter();
+        if is_lost && self.signal == 0 && !self.has_signals() {
             let _ = registers.again().write(self.number);
         }
+    }
+
+    fn has_filter(&self) -> bool {
+        process::status(self.tid, "Seccomp").is_some_and(|mode| mode != "0")
     }
 
     /// Whether a signal waits that the thread will get.

@@ -6,7 +6,7 @@
 //! left it. An **entry hook** does the same from a jump at a function's first instruction.
 //!
 //! ```text
-//! plan (wire)  >  Patcher        which probes to change, where trampolines lie
+//! plan (wire)  >  Patcher        which probes to change, where trampolines lie; `changing` one site, `answering` who meets it
 //!                   site         the states of a site, and what leads from one to another
 //!                   region       memory within two gigabytes of a module
 //!                   hook         the code of one probe
@@ -47,6 +47,7 @@ pub mod kernel;
 mod leaving;
 mod module;
 mod patcher;
+mod plan;
 pub mod region;
 pub mod shadow;
 mod site;
@@ -57,7 +58,8 @@ pub mod writing;
 
 pub use frame::Frame;
 pub use module::LoadedModule;
-pub use patcher::{Patcher, Plan};
+pub use patcher::Patcher;
+pub use plan::Plan;
 pub use thread::Thread;
 
 /// Whether an address lies in the trampoline of a hook.

@@ -4,42 +4,31 @@
 //! parent's state, which is the state of the code it inherited. Trap handlers read them without the lock: an entry is
 //! complete before its address appears in the index.
 
+mod answering;
+mod changing;
+
 use core::ptr;
 use core::sync::atomic::Ordering::*;
 
-use evenkeel_wire::arch::SUPPORTED;
-use evenkeel_wire::arch::code::JUMP_BYTES;
 use evenkeel_wire::plan::UNDER_ENTRY;
-use evenkeel_wire::{Displaced, Form, PROBES_MAX, Probe, Refusal, Wanted};
+use evenkeel_wire::{PROBES_MAX, Probe, Refusal, Wanted};
 
-use crate::arch::fault;
 use crate::arch::flip::{self, Change, SPAN_MAX};
-use crate::arch::jump::redirect;
 use crate::arch::stubs::Boundaries;
-use crate::arch::trampoline::Hook;
-use crate::arch::trap::{self, Carried};
 use crate::code;
-use crate::hook::{form_of, hook_of, is_timed, make, rename};
+use crate::hook::{form_of, is_timed};
 use crate::index::SiteIndex;
-use crate::kept::{Kept, identity};
+use crate::kept::Kept;
 use crate::kernel;
 use crate::module::LoadedModule;
+use crate::plan::{Plan, span_of};
 use crate::region::Region;
-use crate::site::{EntryCode, Goal, Made, Met, Site, Stands, Way};
+use crate::site::{Goal, Made, Site, Stands};
 use crate::table;
 
 /// Modules with hooks in one process.
 const REGIONS_MAX: usize = 64;
 const BATCH_MAX: usize = 512;
-
-/// The plan, as it lies in the arena.
-#[derive(Clone, Copy)]
-pub struct Plan<'a> {
-    /// All probes.
-    pub probes: &'a [Probe],
-    /// All displaced entries.
-    pub displaced: &'a [Displaced],
-}
 
 /// See the module's head.
 pub struct Patcher {
@@ -186,7 +175,7 @@ impl Patcher {
         id: u32,
         wanted_of: impl Fn(&Probe) -> u32,
     ) -> Option<(u32, u32)> {
-        let call = call_under(plan, &plan.probes[id as usize])?;
+        let call = plan.call_under(&plan.probes[id as usize])?;
         let probe = plan.probes.get(call as usize)?;
         let is_made = matches!(self.site(id).made, Made::Entry(_));
         (is_made && !is_timed(form_of(probe))).then(|| (call, wanted_of(probe)))
@@ -265,7 +254,7 @@ impl Patcher {
                 continue;
             }
             if !modules.iter().any(here) || is_pristine(site, probe) {
-                if let Some(call) = call_under(plan, probe) {
+                if let Some(call) = plan.call_under(probe) {
                     self.untrap(plan, call, alone);
                     self.forget(plan, call);
                 }
@@ -332,311 +321,6 @@ impl Patcher {
         }
         self.batch_len = 0;
     }
-
-    /// The change that brings one site to its goal, and how it stands then. What the goal needs is made first.
-    unsafe fn change(
-        &mut self,
-        plan: &Plan<'_>,
-        id: u32,
-        module: &LoadedModule,
-        goal: Goal,
-        alone: bool,
-    ) -> Result<(Change, Stands), Refusal> {
-        if !SUPPORTED {
-            return Err(Refusal::Architecture);
-        }
-        if !alone && !self.barrier {
-            return Err(Refusal::NoBarrier);
-        }
-        let probe = &plan.probes[id as usize];
-        let displaced =
-            (probe.form == Form::Entry as u8).then(|| &plan.displaced[probe.displaced as usize]);
-        // SAFETY: the module is mapped.
-        unsafe { self.find_here(plan, id, module) }?;
-        if goal == Goal::Hooked && self.site(id).made == Made::Nothing {
-            self.build(plan, id, module, displaced)?;
-        }
-        let site = self.site(id);
-        let place = site.place;
-        let boundaries = match (displaced, site.made) {
-            (Some(displaced), Made::Entry(code)) if code.way != Way::Breakpoint => {
-                displaced.boundaries & ((1 << JUMP_BYTES) - 1)
-            }
-            _ => 1,
-        };
-        let (bytes, len, stands) = self.bytes_of(plan, id, goal)?;
-        if probe.module == UNDER_ENTRY {
-            // It lies in a region, which a flush seals: a batch of its own.
-            self.flush(alone);
-        }
-        // Page by page: other segments of the module, not code, may lie between its segments of code.
-        // SAFETY: the span is code of the module, or of a copy of ours.
-        if !unsafe { code::set_writable(place, place + u64::from(len), true) } {
-            return Err(Refusal::NotWritable);
-        }
-        if !self.index.insert(id, place, boundaries) {
-            return Err(Refusal::NoNearMemory);
-        }
-        let change = Change {
-            address: place as *mut u8,
-            bytes,
-            len,
-            boundaries,
-        };
-        Ok((change, stands))
-    }
-
-    /// Notes where a site lies in this process, if it is not known yet and holds the file's bytes.
-    unsafe fn find_here(
-        &mut self,
-        plan: &Plan<'_>,
-        id: u32,
-        module: &LoadedModule,
-    ) -> Result<(), Refusal> {
-        if self.site(id).is_here() {
-            return Ok(());
-        }
-        let probe = &plan.probes[id as usize];
-        let address = probe.address + module.bias;
-        let place = if probe.module == UNDER_ENTRY {
-            self.copy_of(plan, id).ok_or(Refusal::NotOfForm)?.0
-        } else {
-            let span = span_of(probe);
-            // SAFETY: the module is mapped.
-            let code = unsafe { core::slice::from_raw_parts(address as *const u8, span) };
-            if code != &probe.bytes[..span] {
-                return Err(Refusal::BytesDiffer);
-            }
-            address
-        };
-        let site = self.site_mut(id);
-        (site.bias, site.place) = (module.bias, place);
-        site.address = address;
-        Ok(())
-    }
-
-    /// Where the copy of a call lies whose entry's hook has it, and the first byte there.
-    fn copy_of(&self, plan: &Plan<'_>, call: u32) -> Option<(u64, u8)> {
-        let mut probes = (0..).zip(plan.probes);
-        let (id, entry) = probes.find(|(_, probe)| call_under(plan, probe) == Some(call))?;
-        let Made::Entry(code) = self.site(id).made else {
-            return None;
-        };
-        let displaced = plan.displaced.get(entry.displaced as usize)?;
-        let offset = (plan.probes[call as usize].address - entry.address) as u8;
-        let pieces = &displaced.pieces[..displaced.count as usize];
-        let first = pieces.iter().find(|piece| piece.origin >= offset)?;
-        let place = trap::displaced_address(displaced, code.body, offset);
-        Some((place, first.bytes[0]))
-    }
-
-    /// What shall stand at a site that comes to its goal, how many bytes, and what that is.
-    fn bytes_of(
-        &self,
-        plan: &Plan<'_>,
-        id: u32,
-        goal: Goal,
-    ) -> Result<([u8; SPAN_MAX], u8, Stands), Refusal> {
-        let (probe, site) = (&plan.probes[id as usize], self.site(id));
-        let mut bytes = [0; SPAN_MAX];
-        if probe.module == UNDER_ENTRY {
-            let (_, first) = self.copy_of(plan, id).ok_or(Refusal::NotOfForm)?;
-            bytes[0] = first;
-            if goal == Goal::Trapped {
-                flip::put_breakpoint(&mut bytes);
-                return Ok((bytes, 1, Stands::Trapped));
-            }
-            return Ok((bytes, 1, Stands::Original));
-        }
-        let span = span_of(probe);
-        bytes[..span].copy_from_slice(&probe.bytes[..span]);
-        let span = span as u8;
-        let to = match (goal, site.made) {
-            (Goal::Original, _) => return Ok((bytes, span, Stands::Original)),
-            (Goal::Trapped, _) => {
-                flip::put_breakpoint(&mut bytes);
-                return Ok((bytes, span, Stands::Trapped));
-            }
-            (Goal::Hooked, Made::Call(trampoline)) => trampoline,
-            (Goal::Hooked, Made::Entry(EntryCode { way, .. })) => match way {
-                Way::Pad(pad) => pad,
-                Way::Breakpoint if self.for_good => return Err(Refusal::NoSafeJump),
-                Way::Breakpoint => {
-                    flip::put_breakpoint(&mut bytes);
-                    return Ok((bytes, span, Stands::Entered));
-                }
-            },
-            (Goal::Hooked, Made::Nothing) => return Err(Refusal::NotOfForm),
-        };
-        let redirected = redirect(form_of(probe), site.address, span, to);
-        let (bytes, _) = redirected.ok_or(Refusal::NoNearMemory)?;
-        Ok((bytes, span, Stands::Redirected))
-    }
-
-    /// Makes what a probe needs, or takes it from an earlier session.
-    fn build(
-        &mut self,
-        plan: &Plan<'_>,
-        id: u32,
-        module: &LoadedModule,
-        displaced: Option<&Displaced>,
-    ) -> Result<(), Refusal> {
-        let boundaries = self.boundaries.expect("prepared");
-        let region = self.region(module).ok_or(Refusal::NoNearMemory)?;
-        // SAFETY: regions are never freed, and this patcher is the only user.
-        let region = unsafe { &mut *region };
-        let probe = &plan.probes[id as usize];
-        let address = probe.address + module.bias;
-        let call = call_under(plan, probe);
-        let call = call.map(|call| hook_of(call, &plan.probes[call as usize], module.bias, 0));
-        let call = call.filter(|call| is_timed(call.form));
-        let known = displaced.map(|displaced| {
-            let call = call.map(|call| &plan.probes[call.id as usize]);
-            (displaced, call)
-        });
-        let identity = identity(probe, module.bias, known);
-        let is_renamed = |region: &mut Region, made: &Made| match *made {
-            Made::Nothing => false,
-            Made::Call(trampoline) => {
-                rename(region, &hook_of(id, probe, module.bias, 0), trampoline)
-            }
-            Made::Entry(code) => {
-                let own = hook_of(id, probe, module.bias, code.body);
-                rename(region, &own, code.trampoline)
-                    && call.is_none_or(|call| rename(region, &call, code.call))
-            }
-        };
-        let again = self.kept.find(address, identity);
-        let made = match again.filter(|made| is_renamed(region, made)) {
-            Some(made) => made,
-            None => {
-                let made = make(region, &boundaries, (id, probe), module, displaced, call)?;
-                self.kept.remember(address, identity, made);
-                made
-            }
-        };
-        if let Some(call) = call {
-            plan.probes[call.id as usize].planted.fetch_add(1, Relaxed);
-        }
-        self.site_mut(id).made = made;
-        Ok(())
-    }
-
-    fn region(&mut self, module: &LoadedModule) -> Option<*mut Region> {
-        let known = self.regions[..self.regions_len].iter().copied();
-        // SAFETY: regions are never freed.
-        if let Some(region) = known
-            .into_iter()
-            .find(|r| unsafe { (**r).low == module.low && (**r).high == module.high })
-        {
-            return Some(region);
-        }
-        if self.regions_len == REGIONS_MAX {
-            return None;
-        }
-        let region = Region::create(module.low, module.high);
-        if region.is_null() {
-            return None;
-        }
-        self.regions[self.regions_len] = region;
-        self.regions_len += 1;
-        Some(region)
-    }
-
-    /// A thread has executed a breakpoint. If it is one of the plan's, the thread goes on as if the original instruction
-    /// had been executed, and the callee is reported with its probe if it was a call. What is no site of the plan is left as it is.
-    ///
-    /// # Safety
-    /// Called from the handler of SIGTRAP with its context.
-    pub unsafe fn on_trap<'a>(
-        &self,
-        plan: &Plan<'a>,
-        context: &mut libc::ucontext_t,
-    ) -> Option<(&'a Probe, Carried)> {
-        let at = trap::breakpoint_address(context);
-        let id = self.index.find(at, |id| self.site(id).place)?;
-        let probe = plan.probes.get(id as usize)?;
-        let site = *self.site(id);
-        let carried = match site.met(probe, form_of(probe), at)? {
-            Met::Entered(trampoline) => trap::go_on_at(context, trampoline),
-            Met::Displaced { body, offset } => {
-                let displaced = plan.displaced.get(probe.displaced as usize)?;
-                let address = trap::displaced_address(displaced, body, offset);
-                trap::go_on_at(context, address)
-            }
-            // SAFETY: the caller's contract.
-            Met::Branch(branch) => unsafe { trap::carry_out(context, &branch) },
-        };
-        Some((probe, carried))
-    }
-
-    /// A thread's own instruction has failed at a place of the agent's: it leaves the hook that it is in, as if the call were not hooked.
-    /// Of which probe it is. `None`: it is in no hook, or there is no way on.
-    ///
-    /// # Safety
-    /// Called from the handler of a fault with its context; `in_agent`: the program counter is in the agent's own code.
-    pub unsafe fn on_fault(
-        &self,
-        plan: &Plan<'_>,
-        context: &mut libc::ucontext_t,
-        in_agent: bool,
-    ) -> Option<u32> {
-        // SAFETY: the caller's contract.
-        unsafe {
-            if in_agent {
-                return fault::leave_boundary(context);
-            }
-            let at = fault::program_counter(context);
-            let (hook, start) = self.hook_at(plan, at)?;
-            fault::leave_trampoline(context, &hook, start).then_some(hook.id)
-        }
-    }
-
-    /// The hook in whose trampoline an address lies, and where that begins. Looks at every site.
-    fn hook_at(&self, plan: &Plan<'_>, address: u64) -> Option<(Hook, u64)> {
-        if self.sites.is_null() {
-            return None;
-        }
-        (0..).zip(plan.probes).find_map(|(id, probe)| {
-            let site = self.site(id);
-            let hook = hook_of(id, probe, site.bias, 0);
-            let start = match site.made {
-                Made::Nothing => return None,
-                Made::Call(trampoline) => trampoline,
-                Made::Entry(code) => {
-                    let call = call_under(plan, probe).filter(|_| code.call != 0);
-                    let under = call.map(|call| {
-                        let probe = &plan.probes[call as usize];
-                        (hook_of(call, probe, site.bias, 0), code.call)
-                    });
-                    if let Some((hook, start)) = under
-                        && (start..start + hook.code_bytes() as u64).contains(&address)
-                    {
-                        return Some((hook, start));
-                    }
-                    code.trampoline
-                }
-            };
-            let is_it = (start..start + hook.code_bytes() as u64).contains(&address);
-            is_it.then_some((hook, start))
-        })
-    }
-
-    /// Whether a thread has executed a breakpoint that is no longer there, in code that has hooks or had them: the session that put it
-    /// there has ended while the thread was on its way to the handler.
-    ///
-    /// # Safety
-    /// Called from the handler of SIGTRAP with its context.
-    pub unsafe fn is_withdrawn(&self, context: &libc::ucontext_t) -> bool {
-        let at = trap::breakpoint_address(context);
-        let regions = &self.regions[..self.regions_len];
-        // SAFETY: regions are never freed.
-        let mut spans = regions
-            .iter()
-            .map(|region| unsafe { (**region).low..(**region).high });
-        // SAFETY: the thread has executed an instruction that ends there.
-        spans.any(|span| span.contains(&at)) && unsafe { trap::is_no_breakpoint(at) }
-    }
 }
 
 /// Keeps the number of processes in which a probe is planted.
@@ -647,24 +331,6 @@ fn count_planted(probe: &Probe, was: Stands, stands: Stands) {
         (_, Stands::Original) => _ = probe.planted.fetch_sub(1, Relaxed),
         _ => {}
     }
-}
-
-/// The probe of the call that lies under an entry's hook, if it has one.
-fn call_under(plan: &Plan<'_>, probe: &Probe) -> Option<u32> {
-    if probe.form != Form::Entry as u8 {
-        return None;
-    }
-    let displaced = plan.displaced.get(probe.displaced as usize)?;
-    displaced.call.checked_sub(1)
-}
-
-/// Bytes at a site that are changed.
-fn span_of(probe: &Probe) -> usize {
-    let span = match probe.form == Form::Entry as u8 {
-        true => JUMP_BYTES,
-        false => probe.len as usize,
-    };
-    span.min(SPAN_MAX)
 }
 
 /// Whether a hooked site holds the file's code: its module was unloaded, and loaded again at the same address.

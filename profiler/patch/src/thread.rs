@@ -111,6 +111,8 @@ pub struct Thread {
     pub guard: u64,
     /// The frame pointer there.
     pub guard_base: u64,
+    /// The innermost of the agent's functions in place of the C library's that the thread is in: the address of what is kept to leave it.
+    pub replacement: u64,
     /// The interval that is open.
     pub interval: OpenInterval,
     /// When it began, if it is not recorded.
@@ -177,6 +179,8 @@ pub mod offsets {
     pub(crate) const GUARD: usize = offset_of!(Thread, guard);
     /// `guard_base`.
     pub(crate) const GUARD_BASE: usize = offset_of!(Thread, guard_base);
+    /// `replacement`.
+    pub const REPLACEMENT: usize = offset_of!(Thread, replacement);
 }
 
 /// Where `top` of a thread without a shadow stack points behind, once it had one.

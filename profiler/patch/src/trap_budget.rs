@@ -9,7 +9,8 @@ use core::sync::atomic::Ordering::*;
 
 use evenkeel_wire::{Control, Form, Probe, Wanted};
 
-use crate::patcher::{Patcher, Plan};
+use crate::patcher::Patcher;
+use crate::plan::Plan;
 
 /// Traps of one call before its breakpoint is taken out: by then its frequent callees are known, and other calls need traps, too.
 pub const SITE_TRAPS_MAX: u32 = 512;

@@ -77,14 +77,9 @@ pub fn warning(warning: &Warning) -> String {
             processes_or(*processes, "an idle process"),
             others(*processes)
         ),
-        Warning::InlinedElsewhere { function, holders } => format!(
-            "{function} is inlined into {holders}, too: intervals that run there are not seen. Name what contains them as the --interval, or \
-             build the program with {function} not inlined (__attribute__((noinline)))"
-        ),
-        Warning::SpecialisedCopies { function, copies } => format!(
-            "the compiler has made copies of {function} for some of its callers, or of a part of it: {copies}. Intervals that run there alone \
-             are not seen: name them as the --interval as well, with | between"
-        ),
+        Warning::InlinedElsewhere { .. }
+        | Warning::IntervalsRare { .. }
+        | Warning::SpecialisedCopies { .. } => copies_of_boundaries(warning),
         Warning::BoundaryPartlyHooked {
             point,
             hooked,
@@ -145,6 +140,26 @@ pub fn warning(warning: &Warning) -> String {
         | Warning::NotDrained { .. }
         | Warning::Frozen { .. }
         | Warning::EndedElsewhere { .. } => counted_events(warning),
+    }
+}
+
+/// Of intervals that run in copies of their function.
+fn copies_of_boundaries(warning: &Warning) -> String {
+    match warning {
+        Warning::InlinedElsewhere { function, holders } => format!(
+            "{function} is inlined into {holders}, too: intervals that run there are not seen. Name what contains them as the --interval, or \
+             build the program with {function} not inlined (__attribute__((noinline)))"
+        ),
+        Warning::IntervalsRare { fraction } => format!(
+            "the intervals amount to {} of the processor time that the target used. If its load consists of them, most were not seen: the \
+             compiler may have inlined the interval's function into some of its callers. Name one of these as the --interval",
+            percent(*fraction)
+        ),
+        Warning::SpecialisedCopies { function, copies } => format!(
+            "the compiler has made copies of {function} for some of its callers, or of a part of it: {copies}. Intervals that run there alone \
+             are not seen: name them as the --interval as well, with | between"
+        ),
+        other => unreachable!("{other:?} is said elsewhere"),
     }
 }
 

@@ -276,6 +276,12 @@ impl Session<'_> {
         }
     }
 
+    /// The calibrated cost of a probe where nothing is recorded, nanoseconds.
+    fn passed_ns(&self) -> f64 {
+        let passed_256 = self.arena.control().probe_passed_ticks_256.load(Relaxed);
+        passed_256 as f64 / 256.0 / self.clock.ticks_per_ns()
+    }
+
     /// The calibrated cost of a probe.
     fn probe_cost(&self) -> ProbeCost {
         let control = self.arena.control();

@@ -1,6 +1,6 @@
 //! The control page and the table of modules.
 
-use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
 
 /// What the agents do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,11 @@ pub enum Mode {
 /// In [`Control::modules_owner`]: the session, from outside of the target's pid namespace. No process has this number (the kernel's
 /// `PID_MAX_LIMIT` is 2^22).
 pub const FOREIGN_SESSION: i32 = i32::MAX;
+
+/// In [`Control::fault_probe`]: the instruction was in no hook but in one of the functions that the agent has in place of the C library's.
+pub const FAULT_IN_FUNCTION: u32 = u32::MAX;
+/// Bytes of [`Control::fault_function`].
+pub const FAULT_FUNCTION_BYTES: usize = 32;
 
 /// First page of the arena. The session writes, agents read, but for the counters at the end.
 #[repr(C, align(64))]
@@ -45,6 +50,8 @@ pub struct Control {
     pub probe_outer_ticks_256: AtomicU64,
     /// Cost of a probe inside the duration it records, in 1/256 tick.
     pub probe_inner_ticks_256: AtomicU64,
+    /// Cost of a probe that records nothing, in 1/256 tick. Set before the two above.
+    pub probe_passed_ticks_256: AtomicU64,
     /// 1: the plan has gates ([`crate::Role::Gate`]).
     pub gated: AtomicU32,
     /// Fraction of the intervals that are counted and not recorded, in 1/65536: the session raises it where recording all
@@ -92,8 +99,10 @@ pub struct Control {
     pub faults: AtomicU32,
     /// The signal of the first.
     pub fault_signal: AtomicU32,
-    /// The probe in whose hook the first was, plus one; 0: there was none. Written last.
+    /// The probe in whose hook the first was, plus one; [`FAULT_IN_FUNCTION`]; 0: there was none. Written last.
     pub fault_probe: AtomicU32,
+    /// The name of the C library's function in whose place the agent's was that failed, or its beginning; the rest is zeros.
+    pub fault_function: [AtomicU8; FAULT_FUNCTION_BYTES],
 }
 
 impl Control {

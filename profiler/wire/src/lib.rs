@@ -44,7 +44,9 @@ pub mod waits;
 
 pub use arch::clock::now_ticks;
 pub use arch::code::{Operand, PieceFix};
-pub use control::{Control, Fixed, Frozen, Mode, Module, ModuleState};
+pub use control::{
+    Control, FAULT_FUNCTION_BYTES, FAULT_IN_FUNCTION, Fixed, Frozen, Mode, Module, ModuleState,
+};
 pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
 pub use latencies::{LATENCY_CLASSES, LatencyCounts, latency_class, latency_class_start};
 pub use plan::{Displaced, Form, Label, Piece, Probe, Refusal, Role, Wanted};
@@ -57,7 +59,7 @@ pub use waits::Kind;
 /// First eight bytes of every arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"EVENKEEL");
 /// Version of this layout; agent and session refuse each other when it differs.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// ELF files one session can tell apart.
 pub const MODULES_MAX: usize = 512;

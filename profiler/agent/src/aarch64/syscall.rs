@@ -4,6 +4,7 @@
 use core::arch::naked_asm;
 use core::ffi::c_long;
 
+use crate::arch::replacement::define_replacement;
 use crate::confinement::confine;
 use crate::masks::change_mask;
 use crate::next::Next;
@@ -11,6 +12,19 @@ use crate::waits::futexes::futex;
 
 #[unsafe(link_section = "evenkeel_next")]
 static NEXT: Next = Next::replaced("syscall\0", "\0", syscall as *const ());
+
+define_replacement! {
+    /// `syscall(SYS_futex, ...)`.
+    enter_futex(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long, NEXT, futex
+}
+define_replacement! {
+    /// `syscall(SYS_rt_sigprocmask, ...)`.
+    enter_mask(number: c_long, a: u64, b: u64, c: u64, d: u64) -> c_long, NEXT, change_mask
+}
+define_replacement! {
+    /// What may confine the process.
+    enter_confine(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64) -> c_long, NEXT, confine
+}
 
 extern "C" fn real() -> usize {
     NEXT.get()
@@ -46,12 +60,12 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "ldp x29, x30, [sp], #80",
         "br x16",
         futex_number = const libc::SYS_futex,
-        futex = sym futex,
+        futex = sym enter_futex,
         mask_number = const libc::SYS_rt_sigprocmask,
-        mask = sym change_mask,
+        mask = sym enter_mask,
         seccomp_number = const libc::SYS_seccomp,
         prctl_number = const libc::SYS_prctl,
-        confine = sym confine,
+        confine = sym enter_confine,
         real = sym real,
     )
 }

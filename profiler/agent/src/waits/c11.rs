@@ -10,6 +10,7 @@ use super::switch::table;
 use super::waiting::{Ended, waiting};
 use super::{conditions, mutexes};
 use crate::next::interpose;
+use crate::replacement::Call;
 
 /// `thrd_success` and `thrd_timedout` of glibc's `threads.h`.
 const SUCCESS: c_int = 0;
@@ -24,10 +25,11 @@ fn ended(result: &c_int) -> Ended {
 }
 
 /// Locks without waiting if that is possible; what else a try says, the real function says in words of C11.
-fn lock(mutex: *mut pthread_mutex_t, real: impl FnOnce() -> c_int) -> c_int {
+fn lock(call: &Call, mutex: *mut pthread_mutex_t, real: impl FnOnce() -> c_int) -> c_int {
     let Some(table) = table() else { return real() };
     // SAFETY: the caller's mutex.
-    match unsafe { libc::pthread_mutex_trylock(mutex) } {
+    let attempt = || unsafe { libc::pthread_mutex_trylock(mutex) };
+    match call.attempt(attempt, |result| result == SUCCESS) {
         0 => SUCCESS,
         libc::EBUSY => waiting(table, &[mutexes::object(mutex)], real, ended),
         _ => real(),
@@ -35,12 +37,12 @@ fn lock(mutex: *mut pthread_mutex_t, real: impl FnOnce() -> c_int) -> c_int {
 }
 
 interpose! {
-    fn mtx_lock(mutex: *mut pthread_mutex_t) -> c_int = |real| {
-        lock(mutex, || real(mutex))
+    fn mtx_lock(mutex: *mut pthread_mutex_t) -> c_int = |real, call| {
+        lock(call, mutex, || real(mutex))
     }
 
-    fn mtx_timedlock(mutex: *mut pthread_mutex_t, limit: *const timespec) -> c_int = |real| {
-        lock(mutex, || real(mutex, limit))
+    fn mtx_timedlock(mutex: *mut pthread_mutex_t, limit: *const timespec) -> c_int = |real, call| {
+        lock(call, mutex, || real(mutex, limit))
     }
 
     fn mtx_unlock(mutex: *mut pthread_mutex_t) -> c_int = |real| {

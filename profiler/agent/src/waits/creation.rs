@@ -19,6 +19,7 @@ use super::waiting::{self, Ended, waiting};
 use crate::arch::start::thread_entry;
 use crate::errno::keeping_errno;
 use crate::next::interpose;
+use crate::replacement::Call;
 use crate::threads;
 
 /// Threads that can be between their creation and their first instruction at once; further ones begin unrecorded.
@@ -137,10 +138,16 @@ fn join_object(thread: pthread_t) -> Object {
 }
 
 /// Waits for the end of a thread, if it has not ended.
-fn join(thread: pthread_t, result: *mut *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+fn join(
+    call: &Call,
+    thread: pthread_t,
+    result: *mut *mut c_void,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     let Some(table) = table() else { return real() };
     // SAFETY: the caller's thread, which nobody else may join.
-    match unsafe { libc::pthread_tryjoin_np(thread, result) } {
+    let attempt = || unsafe { libc::pthread_tryjoin_np(thread, result) };
+    match call.attempt(attempt, |number| number == 0) {
         libc::EBUSY => wait_for(table, thread, real),
         // A thread that would wait for itself, and what else there is to complain about.
         number if number != 0 => real(),
@@ -176,15 +183,15 @@ interpose! {
         result
     }
 
-    fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int = |real| {
-        join(thread, result, || real(thread, result))
+    fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int = |real, call| {
+        join(call, thread, result, || real(thread, result))
     }
 
-    fn pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, limit: *const timespec) -> c_int = |real| {
-        join(thread, result, || real(thread, result, limit))
+    fn pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, limit: *const timespec) -> c_int = |real, call| {
+        join(call, thread, result, || real(thread, result, limit))
     }
 
-    fn pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, limit: *const timespec) -> c_int = |real| {
-        join(thread, result, || real(thread, result, clock, limit))
+    fn pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, limit: *const timespec) -> c_int = |real, call| {
+        join(call, thread, result, || real(thread, result, clock, limit))
     }
 }

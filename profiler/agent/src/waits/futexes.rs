@@ -11,6 +11,7 @@ use super::releasing::releasing;
 use super::switch::{Table, table};
 use super::waiting::{Ended, sleeping};
 use crate::next::next;
+use crate::replacement::Call;
 
 next! {
     fn system_call = syscall(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long;
@@ -45,9 +46,10 @@ fn does(operation: c_int) -> Does {
 }
 
 /// `syscall(SYS_futex, ...)`.
-pub extern "C" fn futex(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long {
+pub extern "C" fn futex(call: &Call) -> c_long {
+    let [number, a, b, c, d, e, f] = call.arguments;
     // SAFETY: the caller's arguments, as they came.
-    let real = || unsafe { system_call(number, a, b, c, d, e, f) };
+    let real = || call.run(|| unsafe { system_call(number as c_long, a, b, c, d, e, f) });
     let Some(table) = table() else { return real() };
     let operation = b as c_int;
     let shared = operation & libc::FUTEX_PRIVATE_FLAG == 0;

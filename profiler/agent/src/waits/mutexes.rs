@@ -10,6 +10,7 @@ use super::releasing::releasing;
 use super::switch::{Table, table};
 use super::waiting::{Ended, waiting};
 use crate::next::interpose;
+use crate::replacement::Call;
 
 /// Offset of `__kind` in glibc's `struct __pthread_mutex_s`, and its bit for mutexes of several processes
 /// (`PTHREAD_MUTEX_PSHARED_BIT`, sysdeps/nptl/internaltypes.h).
@@ -27,10 +28,11 @@ pub fn object(mutex: *const pthread_mutex_t) -> Object {
 /// Locks without waiting if that is possible: what a robust mutex of a dead owner says, and a recursive one that is too deep,
 /// is then as from locking. An owner who would wait for itself gets its error from the real function.
 #[inline(always)]
-fn lock(mutex: *mut pthread_mutex_t, real: impl Fn() -> c_int) -> c_int {
+fn lock(call: &Call, mutex: *mut pthread_mutex_t, real: impl Fn() -> c_int) -> c_int {
     let Some(table) = table() else { return real() };
     // SAFETY: the caller's mutex.
-    match unsafe { libc::pthread_mutex_trylock(mutex) } {
+    let attempt = || unsafe { libc::pthread_mutex_trylock(mutex) };
+    match call.attempt(attempt, |result| result != libc::EBUSY) {
         libc::EBUSY => wait(table, mutex, real),
         result => result,
     }
@@ -44,16 +46,16 @@ fn wait(table: Table, mutex: *const pthread_mutex_t, real: impl Fn() -> c_int) -
 }
 
 interpose! {
-    fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int = |real| {
-        lock(mutex, || real(mutex))
+    fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int = |real, call| {
+        lock(call, mutex, || real(mutex))
     }
 
-    fn pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, limit: *const timespec) -> c_int = |real| {
-        lock(mutex, || real(mutex, limit))
+    fn pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, limit: *const timespec) -> c_int = |real, call| {
+        lock(call, mutex, || real(mutex, limit))
     }
 
-    fn pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, limit: *const timespec) -> c_int = |real| {
-        lock(mutex, || real(mutex, clock, limit))
+    fn pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, limit: *const timespec) -> c_int = |real, call| {
+        lock(call, mutex, || real(mutex, clock, limit))
     }
 
     fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int = |real| {

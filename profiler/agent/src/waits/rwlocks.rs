@@ -10,6 +10,7 @@ use super::releasing::releasing;
 use super::switch::{Table, table};
 use super::waiting::{Ended, waiting};
 use crate::next::interpose;
+use crate::replacement::Call;
 
 /// Offset of `__shared` in glibc's `struct __pthread_rwlock_arch_t`: not 0 for locks of several processes.
 const SHARED_AT: usize = 28;
@@ -23,13 +24,16 @@ fn object(lock: *const pthread_rwlock_t) -> Object {
 
 #[inline(always)]
 fn lock(
+    call: &Call,
     lock: *mut pthread_rwlock_t,
     attempt: unsafe extern "C" fn(*mut pthread_rwlock_t) -> c_int,
     real: impl Fn() -> c_int,
 ) -> c_int {
     let Some(table) = table() else { return real() };
     // SAFETY: the caller's lock.
-    match unsafe { attempt(lock) } {
+    let attempt = || unsafe { attempt(lock) };
+    let is_done = |result| result != libc::EBUSY && result != libc::EAGAIN;
+    match call.attempt(attempt, is_done) {
         libc::EBUSY => wait(table, lock, real),
         // Too many readers: the real function knows what then.
         libc::EAGAIN => real(),
@@ -47,28 +51,28 @@ fn wait(table: Table, lock: *const pthread_rwlock_t, real: impl Fn() -> c_int) -
 use libc::{pthread_rwlock_tryrdlock as try_read, pthread_rwlock_trywrlock as try_write};
 
 interpose! {
-    fn pthread_rwlock_rdlock(rwlock: *mut pthread_rwlock_t) -> c_int = |real| {
-        lock(rwlock, try_read, || real(rwlock))
+    fn pthread_rwlock_rdlock(rwlock: *mut pthread_rwlock_t) -> c_int = |real, call| {
+        lock(call, rwlock, try_read, || real(rwlock))
     }
 
-    fn pthread_rwlock_timedrdlock(rwlock: *mut pthread_rwlock_t, limit: *const timespec) -> c_int = |real| {
-        lock(rwlock, try_read, || real(rwlock, limit))
+    fn pthread_rwlock_timedrdlock(rwlock: *mut pthread_rwlock_t, limit: *const timespec) -> c_int = |real, call| {
+        lock(call, rwlock, try_read, || real(rwlock, limit))
     }
 
-    fn pthread_rwlock_clockrdlock(rwlock: *mut pthread_rwlock_t, clock: clockid_t, limit: *const timespec) -> c_int = |real| {
-        lock(rwlock, try_read, || real(rwlock, clock, limit))
+    fn pthread_rwlock_clockrdlock(rwlock: *mut pthread_rwlock_t, clock: clockid_t, limit: *const timespec) -> c_int = |real, call| {
+        lock(call, rwlock, try_read, || real(rwlock, clock, limit))
     }
 
-    fn pthread_rwlock_wrlock(rwlock: *mut pthread_rwlock_t) -> c_int = |real| {
-        lock(rwlock, try_write, || real(rwlock))
+    fn pthread_rwlock_wrlock(rwlock: *mut pthread_rwlock_t) -> c_int = |real, call| {
+        lock(call, rwlock, try_write, || real(rwlock))
     }
 
-    fn pthread_rwlock_timedwrlock(rwlock: *mut pthread_rwlock_t, limit: *const timespec) -> c_int = |real| {
-        lock(rwlock, try_write, || real(rwlock, limit))
+    fn pthread_rwlock_timedwrlock(rwlock: *mut pthread_rwlock_t, limit: *const timespec) -> c_int = |real, call| {
+        lock(call, rwlock, try_write, || real(rwlock, limit))
     }
 
-    fn pthread_rwlock_clockwrlock(rwlock: *mut pthread_rwlock_t, clock: clockid_t, limit: *const timespec) -> c_int = |real| {
-        lock(rwlock, try_write, || real(rwlock, clock, limit))
+    fn pthread_rwlock_clockwrlock(rwlock: *mut pthread_rwlock_t, clock: clockid_t, limit: *const timespec) -> c_int = |real, call| {
+        lock(call, rwlock, try_write, || real(rwlock, clock, limit))
     }
 
     fn pthread_rwlock_unlock(rwlock: *mut pthread_rwlock_t) -> c_int = |real| {

@@ -10,6 +10,7 @@ use super::releasing::releasing;
 use super::switch::{Table, table};
 use super::waiting::{Ended, waiting};
 use crate::next::interpose;
+use crate::replacement::Call;
 
 /// Offset of `private` in glibc's `struct new_sem`: 0 for semaphores of one process.
 const SHARED_AT: usize = 8;
@@ -27,12 +28,12 @@ fn object(semaphore: *const sem_t) -> Object {
 }
 
 #[inline(always)]
-fn wait(semaphore: *mut sem_t, real: impl Fn() -> c_int) -> c_int {
+fn wait(call: &Call, semaphore: *mut sem_t, real: impl Fn() -> c_int) -> c_int {
     let Some(table) = table() else { return real() };
     // SAFETY: the caller's semaphore; a try that fails must not show in errno.
     unsafe {
         let errno = *libc::__errno_location();
-        if libc::sem_trywait(semaphore) == 0 {
+        if call.attempt(|| libc::sem_trywait(semaphore), |result| result == 0) == 0 {
             return 0;
         }
         *libc::__errno_location() = errno;
@@ -48,16 +49,16 @@ fn block(table: Table, semaphore: *const sem_t, real: impl Fn() -> c_int) -> c_i
 }
 
 interpose! {
-    fn sem_wait(semaphore: *mut sem_t) -> c_int = |real| {
-        wait(semaphore, || real(semaphore))
+    fn sem_wait(semaphore: *mut sem_t) -> c_int = |real, call| {
+        wait(call, semaphore, || real(semaphore))
     }
 
-    fn sem_timedwait(semaphore: *mut sem_t, limit: *const timespec) -> c_int = |real| {
-        wait(semaphore, || real(semaphore, limit))
+    fn sem_timedwait(semaphore: *mut sem_t, limit: *const timespec) -> c_int = |real, call| {
+        wait(call, semaphore, || real(semaphore, limit))
     }
 
-    fn sem_clockwait(semaphore: *mut sem_t, clock: clockid_t, limit: *const timespec) -> c_int = |real| {
-        wait(semaphore, || real(semaphore, clock, limit))
+    fn sem_clockwait(semaphore: *mut sem_t, clock: clockid_t, limit: *const timespec) -> c_int = |real, call| {
+        wait(call, semaphore, || real(semaphore, clock, limit))
     }
 
     fn sem_post(semaphore: *mut sem_t) -> c_int = |real| {

@@ -26,10 +26,11 @@ fn spin(table: Table, lock: *const pthread_spinlock_t, real: impl FnOnce() -> c_
 }
 
 interpose! {
-    fn pthread_spin_lock(lock: *mut pthread_spinlock_t) -> c_int = |real| {
+    fn pthread_spin_lock(lock: *mut pthread_spinlock_t) -> c_int = |real, call| {
         let Some(table) = table() else { return real(lock) };
         // SAFETY: the caller's lock.
-        match unsafe { libc::pthread_spin_trylock(lock) } {
+        let attempt = || unsafe { libc::pthread_spin_trylock(lock) };
+        match call.attempt(attempt, |result| result != libc::EBUSY) {
             libc::EBUSY => spin(table, lock, || real(lock)),
             result => result,
         }

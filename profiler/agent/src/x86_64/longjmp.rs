@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use evenkeel_patch::thread;
 
-use crate::masks;
 use crate::next::Next;
+use crate::{masks, replacement};
 
 /// Index of the stack pointer in a buffer (`JB_RSP`).
 const STACK_POINTER: usize = 6;
@@ -69,6 +69,7 @@ extern "C" fn leave(buffer: *mut u64, function: &Next) -> usize {
             }
             stack_pointer(buffer)
         };
+        replacement::left_for(sp);
         thread::current().left_for(sp);
     }
     function.get()

@@ -1,7 +1,9 @@
 //! The session's side of the shared memory.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::*;
@@ -84,6 +86,17 @@ impl Arena {
 
     /// Answers processes that wait for a verdict: the program is wanted, nothing else.
     pub fn judge(&self, program: &Path, hooks: &Hooks<'_>) {
+        self.judge_by(|path, index| {
+            if path != program {
+                return ModuleState::Ignored;
+            }
+            hooks.plan(self, program, index);
+            ModuleState::Wanted
+        });
+    }
+
+    /// Answers processes that wait for a verdict on the file at a path, whose module has this index.
+    pub fn judge_by(&self, mut verdict: impl FnMut(&Path, u32) -> ModuleState) {
         let count = self.control().modules.load(Acquire) as usize;
         for index in 0..count {
             // SAFETY: complete entries of the table.
@@ -91,16 +104,24 @@ impl Arena {
             if module.state.load(Acquire) != ModuleState::Announced as u32 {
                 continue;
             }
-            let wanted = module.path() == program.as_os_str().as_encoded_bytes();
-            if wanted {
-                hooks.plan(self, program, index as u32);
-            }
-            let verdict = if wanted {
-                ModuleState::Wanted
-            } else {
-                ModuleState::Ignored
-            };
+            let path = Path::new(OsStr::from_bytes(module.path()));
+            let verdict = verdict(path, index as u32);
             module.state.store(verdict as u32, Release);
+        }
+    }
+
+    /// Empties the rings of threads that have ended, for others.
+    pub fn recycle(&self) {
+        for ring in (0..RINGS).map(|index| self.ring(index)) {
+            let (dead, claimed) = (RingState::Dead as u32, RingState::Claimed as u32);
+            if ring
+                .state
+                .compare_exchange(dead, claimed, AcqRel, Relaxed)
+                .is_ok()
+            {
+                ring.position.store(RING_BYTES as u64, Relaxed);
+                ring.state.store(RingState::Free as u32, Release);
+            }
         }
     }
 

@@ -90,7 +90,7 @@ fn compile(sources: &Path, name: &str) -> PathBuf {
         .arg(&source)
         .arg("-o")
         .arg(&fresh)
-        .arg("-lrt")
+        .args(["-lrt", "-ldl"])
         .output()
         .expect("a compiler is installed");
     assert!(

@@ -167,6 +167,11 @@ pub enum Warning {
         /// What contains the copies.
         holders: String,
     },
+    /// Intervals take this part of the processor time that the target used: most of its load is perhaps not in them.
+    IntervalsRare {
+        /// The part.
+        fraction: f64,
+    },
     /// The compiler made specialised copies of the interval's function.
     SpecialisedCopies {
         /// The function.

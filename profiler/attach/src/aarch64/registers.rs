@@ -50,6 +50,11 @@ impl Registers {
         false
     }
 
+    /// See [`Registers::was_interrupted`].
+    pub fn goes_on_by_another_call(&self) -> bool {
+        false
+    }
+
     /// About to make its system call again.
     pub fn again(&self) -> Registers {
         *self

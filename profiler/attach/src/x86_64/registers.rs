@@ -6,6 +6,8 @@ use std::ptr;
 use framehop::UnwindRegsNative;
 
 const SYSTEM_CALL_BYTES: u64 = 2;
+/// What an interrupted system call returns inside of the kernel that has to go on where it was (include/linux/errno.h).
+const ERESTART_RESTARTBLOCK: i64 = -516;
 
 /// For the unwinder: an instruction pointer, a stack pointer and a frame pointer.
 pub fn unwind_from(pc: u64, sp: u64, fp: u64) -> UnwindRegsNative {
@@ -69,6 +71,11 @@ impl Registers {
         self.in_system_call() && self.0.rax as i64 == -i64::from(libc::EINTR)
     }
 
+    /// Whether the kernel will go on with its interrupted system call by `restart_syscall` (`poll`, `nanosleep`).
+    pub fn goes_on_by_another_call(&self) -> bool {
+        self.in_system_call() && self.0.rax as i64 == ERESTART_RESTARTBLOCK
+    }
+
     /// About to make its system call again.
     pub fn again(&self) -> Registers {
         Registers(libc::user_regs_struct {
@@ -128,7 +135,6 @@ impl Registers {
     pub(super) fn after_interruption(&self) -> libc::user_regs_struct {
         const ERESTARTSYS: i64 = -512;
         const ERESTARTNOHAND: i64 = -514;
-        const ERESTART_RESTARTBLOCK: i64 = -516;
         let mut registers = self.0;
         if self.in_system_call() {
             match registers.rax as i64 {

@@ -28,6 +28,30 @@ const LIBRARIES_MAX: usize = 64;
 /// Libraries' names that are spelt alike and suggested, at most.
 const ALIKE_MAX: usize = 3;
 
+/// Intervals are rare below this part of the time for which processes work, ...
+const RARE: f64 = 0.02;
+/// ... if that is this part of a processor at least, for so long.
+const BUSY_LEAST: f64 = 0.2;
+const SECONDS_LEAST: f64 = 5.0;
+
+/// How much of a target's work was seen.
+#[derive(Clone, Copy, Debug)]
+struct Rare {
+    seconds: f64,
+    in_intervals_s: f64,
+    /// Processors that its processes used.
+    busy: f64,
+}
+
+impl Rare {
+    /// The part of its work that is in intervals, if that is little.
+    fn part_of_work(self) -> Option<f64> {
+        let fraction = self.in_intervals_s / (self.busy * self.seconds).max(1e-9);
+        let is_known = self.in_intervals_s > 0.0 && self.seconds >= SECONDS_LEAST;
+        (is_known && self.busy >= BUSY_LEAST && fraction < RARE).then_some(fraction)
+    }
+}
+
 impl Session<'_> {
     /// Looks at the target's processes, if it is time, and says whose intervals are missing. Of those that ran before, what was left out was
     /// said when they were attached to.
@@ -54,6 +78,36 @@ impl Session<'_> {
             let why = runs_without_agent(program, absence).to_string();
             observer.event(&Event::LeftOut { why: &why });
             self.warnings.push(Warning::Unprofiled(why));
+        }
+    }
+
+    /// Where intervals take little of the time for which the target's processes work, says that its load is perhaps not in them: without debug
+    /// information nothing else tells of copies of their function.
+    pub(super) fn note_rare_intervals(&mut self) {
+        let roots = match &self.target {
+            Target::Launched(target) => target.roots(),
+            Target::Attached(target) => vec![target.pid()],
+        };
+        self.watch.look_at_last(roots);
+        let is_explained = |warning: &Warning| {
+            matches!(
+                warning,
+                Warning::InlinedElsewhere { .. } | Warning::Unprofiled(_)
+            )
+        };
+        let (Some(analysis), Some(hooked)) = (&self.sink.analysis, self.hooked) else {
+            return;
+        };
+        if self.interval.is_none() || self.warnings.iter().any(is_explained) {
+            return;
+        }
+        let rare = Rare {
+            seconds: hooked.elapsed().as_secs_f64(),
+            in_intervals_s: analysis.intervals_seen() as f64 * self.watch.mean_ns * 1e-9,
+            busy: self.watch.busy().unwrap_or(0.0),
+        };
+        if let Some(fraction) = rare.part_of_work() {
+            self.warnings.push(Warning::IntervalsRare { fraction });
         }
     }
 
@@ -293,5 +347,29 @@ fn runs_without_agent(program: PathBuf, absence: Absence) -> Reason {
         Absence::NotNamed => Reason::EnvironmentCleared { program },
         Absence::NotInRoot(agent) => Reason::AgentNotInRoot { program, agent },
         Absence::Refused => Reason::AgentRefused { program },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half a processor for ten seconds. Intervals of 50 ms in all are 1 % of it, those of 500 ms a tenth; those of a target that waits for work, or was
+    /// seen for a moment, say nothing.
+    #[test]
+    fn intervals_are_rare_beside_much_other_work() {
+        let part = |seconds, in_intervals_s, busy| {
+            let rare = Rare {
+                seconds,
+                in_intervals_s,
+                busy,
+            };
+            rare.part_of_work()
+        };
+        assert!(part(10.0, 0.05, 0.5).is_some_and(|part| (part - 0.01).abs() < 1e-9));
+        assert_eq!(part(10.0, 0.5, 0.5), None);
+        assert_eq!(part(10.0, 0.05, 0.1), None);
+        assert_eq!(part(2.0, 0.01, 0.5), None);
+        assert_eq!(part(10.0, 0.0, 0.5), None);
     }
 }

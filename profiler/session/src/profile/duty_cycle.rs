@@ -71,11 +71,11 @@ impl DutyCycle {
         self.limiter.told_apart(measured?)
     }
 
-    /// Recorded intervals take longer by this fraction: no more of them are recorded than keep the mean of all within
-    /// `--max-overhead`. Has no effect where threads are followed. The fraction that may be recorded.
-    pub fn limit_by_slowdown(&mut self, fraction: f64) -> f64 {
+    /// Recorded intervals take longer by this fraction, and others by `passed`, since the probes are there: no more of them are recorded than
+    /// keep the mean of all within `--max-overhead`. Has no effect where threads are followed. The fraction that may be recorded.
+    pub fn limit_by_slowdown(&mut self, fraction: f64, passed: f64) -> f64 {
         match self.windows {
-            Windows::Bypass(_) => self.limiter.limit_by_slowdown(fraction),
+            Windows::Bypass(_) => self.limiter.limit_by_slowdown(fraction, passed),
             Windows::Sampling(_) => 1.0,
         }
     }

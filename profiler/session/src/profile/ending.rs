@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evenkeel_analysis::findings::warnings::{FrozenBy, Warning};
 use evenkeel_analysis::{Analysis, Options};
-use evenkeel_wire::{Control, Frozen};
+use evenkeel_wire::{Control, FAULT_IN_FUNCTION, Frozen};
 
 use super::kernel::Kernel;
 use super::{Outcome, Session};
@@ -81,6 +81,7 @@ impl Session<'_> {
     }
 
     fn stop(&mut self) -> Ending {
+        self.note_rare_intervals();
         self.await_calibration();
         self.filters.watch_all(&self.arena);
         self.detach();
@@ -120,10 +121,19 @@ impl Session<'_> {
     /// What to say of instructions of the agent's that failed in the target; nothing if there were none.
     pub(super) fn failed(&self) -> String {
         let control = self.arena.control();
-        let Some(id) = control.fault_probe.load(Acquire).checked_sub(1) else {
+        let probe = control.fault_probe.load(Acquire);
+        let Some(id) = probe.checked_sub(1) else {
             return String::new();
         };
         let place = match self.refiner.plan.sites.sites.get(id as usize) {
+            _ if probe == FAULT_IN_FUNCTION => {
+                let bytes = control.fault_function.iter().map(|byte| byte.load(Relaxed));
+                let name: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
+                format!(
+                    "what it runs before and after {}",
+                    String::from_utf8_lossy(&name)
+                )
+            }
             Some(site) if site.site.is_empty() => {
                 format!("the hook at the entry of {}", site.callee)
             }

@@ -108,6 +108,8 @@ pub(crate) struct Moment {
     pub(crate) is_late: bool,
     /// By what part of the latency recorded intervals were measured to take longer, where that is told apart from chance.
     pub(crate) measured: Option<f64>,
+    /// What a probe costs where nothing is recorded, nanoseconds.
+    pub(crate) passed_ns: f64,
 }
 
 /// The plan, what is known, and the search.
@@ -179,7 +181,7 @@ impl Refiner {
             true => self.repairs(look, self.search.since(at.intervals)),
             false => None,
         };
-        let cost = Cost::of(&look.profile, at.measured);
+        let cost = Cost::of(&look.profile, at.measured, at.passed_ns);
         let decision = decision.unwrap_or_else(|| self.steps(look, cost, &patience, has_new));
         self.search.look_from(at.intervals);
         decision

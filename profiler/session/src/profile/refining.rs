@@ -8,7 +8,7 @@ use evenkeel_analysis::findings::warnings::Warning;
 
 use super::refiner::{Code, Moment, Refiner};
 use super::{Event, Observer, Planting, Session};
-use crate::refine::{Candidate, Step};
+use crate::refine::{Candidate, Cost, Step};
 
 impl Session<'_> {
     /// The refiner, and what it changes the plan with.
@@ -56,7 +56,7 @@ impl Session<'_> {
 
     fn look(&mut self, observer: &mut dyn Observer) {
         let options = self.options();
-        let is_late = self.is_late();
+        let (is_late, passed_ns) = (self.is_late(), self.passed_ns());
         let Some(analysis) = &mut self.sink.analysis else {
             return;
         };
@@ -66,8 +66,10 @@ impl Session<'_> {
             paths: analysis.paths_met(),
             is_late,
             measured: self.duty_cycle.told_apart(look.self_cost),
+            passed_ns,
         };
         self.limit_by_cost(&look);
+        self.watch.mean_ns = look.profile.mean_ns;
         let (refiner, mut code) = self.refiner();
         refiner.open_below_refused_entries(&mut code);
         let decision = refiner.decide(&look, &moment);
@@ -132,8 +134,9 @@ impl Session<'_> {
     fn limit_by_cost(&mut self, look: &Snapshot) {
         let estimated = look.profile.overhead.estimated_fraction;
         let measured = self.duty_cycle.told_apart(look.self_cost);
+        let cost = Cost::of(&look.profile, measured, self.passed_ns());
         let slowed = measured.unwrap_or(0.0).max(estimated);
-        let recorded = self.duty_cycle.limit_by_slowdown(slowed);
+        let recorded = self.duty_cycle.limit_by_slowdown(slowed, cost.passed);
         self.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
             measured: measured.is_some(),
             fraction: slowed,

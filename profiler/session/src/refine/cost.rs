@@ -6,13 +6,16 @@
 //! own measure, the variance of the function's time; together with the rest every part of a loop varies. And what it explains must not be
 //! how often the loop turns: that is known where the call is timed already, and whatever is called in it grows with that, too.
 //!
+//! A probe that records nothing still costs a nanosecond or two, in every interval. No sampling makes that less, so that no step is taken that
+//! would spend too much of the budget on it.
+//!
 //! However much it explains, a step is not taken that would leave less than one interval in [`EXCEEDED_AT_MOST`] to be recorded: one level
 //! below the other, each explains most of the one above and costs as much, and what is left is too few to tell what varies from chance.
 
 use evenkeel_analysis::profile::Profile;
 
 use super::Limits;
-use super::policy::{COST_LITTLE, EXCEEDED_AT_MOST, MEASURED_TIMES_MAX, MUCH};
+use super::policy::{COST_LITTLE, EXCEEDED_AT_MOST, MEASURED_TIMES_MAX, MUCH, PASSED_MAX};
 use super::step::Candidate;
 
 /// What probes cost now, as fractions of the latency.
@@ -22,23 +25,36 @@ pub struct Cost {
     pub spent: f64,
     /// One call more in an interval.
     pub of_a_call: f64,
+    /// All of them in an interval that is not recorded.
+    pub passed: f64,
+    /// One call more there.
+    pub passed_of_a_call: f64,
 }
 
 impl Cost {
-    /// As a profile estimates it; where more was `measured` beyond chance (a fraction of the latency), that, and each call's part of it.
-    pub fn of(profile: &Profile, measured: Option<f64>) -> Cost {
+    /// As a profile estimates it; where more was `measured` beyond chance (a fraction of the latency), that, and each call's part of it. A
+    /// probe costs `passed_ns` where nothing is recorded.
+    pub fn of(profile: &Profile, measured: Option<f64>, passed_ns: f64) -> Cost {
         let estimated = profile.overhead.estimated_fraction;
         let spent = estimated.max(measured.unwrap_or_default());
         let times = (spent / estimated.max(1e-9)).clamp(1.0, MEASURED_TIMES_MAX);
+        let probe_ns = profile.overhead.probe_ns;
+        let part = times / profile.mean_ns.max(1.0);
         Cost {
             spent,
-            of_a_call: times * profile.overhead.probe_ns / profile.mean_ns.max(1.0),
+            of_a_call: part * probe_ns,
+            passed: spent * passed_ns / probe_ns.max(1e-9),
+            passed_of_a_call: part * passed_ns,
         }
     }
 
     /// Whether a step is worth what it costs at the least: one timed call in each of those that it looks into.
     pub(super) fn admits(&self, candidate: &Candidate, limits: &Limits) -> bool {
         let more = candidate.calls * self.of_a_call;
+        let passes = self.passed + candidate.calls * self.passed_of_a_call;
+        if passes > PASSED_MAX * limits.overhead_max && !is_little(more, limits) {
+            return false;
+        }
         let is_within = self.spent + more <= limits.overhead_max;
         let is_bearable = self.spent + more <= EXCEEDED_AT_MOST * limits.overhead_max;
         is_little(more, limits) || is_within || (is_bearable && candidate.same_work >= MUCH)
@@ -61,6 +77,7 @@ mod tests {
         let cost = Cost {
             spent,
             of_a_call: 18.0 / 400e3,
+            ..Cost::default()
         };
         let candidate = Candidate {
             step: Step::Open(at(1)),
@@ -104,11 +121,42 @@ mod tests {
         let near = |cost: Cost, spent: f64, of_a_call: f64| {
             (cost.spent - spent).abs() < 1e-9 && (cost.of_a_call - of_a_call).abs() < 1e-9
         };
-        assert!(near(Cost::of(&profile, None), 0.02, 0.02));
-        assert!(near(Cost::of(&profile, Some(0.01)), 0.02, 0.02));
-        assert!(near(Cost::of(&profile, Some(0.14)), 0.14, 0.14));
+        assert!(near(Cost::of(&profile, None, 0.0), 0.02, 0.02));
+        assert!(near(Cost::of(&profile, Some(0.01), 0.0), 0.02, 0.02));
+        assert!(near(Cost::of(&profile, Some(0.14), 0.0), 0.14, 0.14));
         profile.overhead.estimated_fraction = 0.0;
-        assert!(near(Cost::of(&profile, Some(0.14)), 0.14, 0.2));
+        assert!(near(Cost::of(&profile, Some(0.14), 0.0), 0.14, 0.2));
+    }
+
+    /// A call of 2 ns where nothing is recorded, in 400 us: 3,000 calls are the half of 3 %, though recording is free.
+    #[test]
+    fn what_intervals_cost_that_are_not_recorded_is_bounded() {
+        let cost = Cost {
+            passed_of_a_call: 2.0 / 400e3,
+            of_a_call: 0.01 * 2.0 / 400e3,
+            ..Cost::default()
+        };
+        let candidate = |calls| Candidate {
+            step: Step::Open(at(1)),
+            name: String::new(),
+            contribution: 0.9,
+            same_work: 0.9,
+            se: 0.01,
+            score: 1.0,
+            calls,
+            again: false,
+        };
+        assert!(cost.admits(&candidate(2900.0), &LIMITS));
+        let dear = Cost {
+            of_a_call: 0.5 * cost.passed_of_a_call,
+            ..cost
+        };
+        assert!(!dear.admits(&candidate(3100.0), &LIMITS));
+        let spent = Cost {
+            passed: 0.014,
+            ..dear
+        };
+        assert!(!spent.admits(&candidate(2900.0), &LIMITS));
     }
 
     #[test]

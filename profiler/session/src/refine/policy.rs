@@ -60,6 +60,9 @@ pub const COST_LITTLE: f64 = 0.125;
 /// For what explains much, probes may cost this multiple of `--max-overhead`: one interval in four is recorded then. Measured:
 /// `slow_turns_are_followed_within_bounds`.
 pub const EXCEEDED_AT_MOST: f64 = 4.0;
+/// Probes may cost this part of `--max-overhead` where nothing is recorded. It cannot be lowered by recording fewer intervals, so the rest is what
+/// recording may cost. Guess: `what_passes_through_too_many_probes_is_closed_whatever_it_explains`.
+pub const PASSED_MAX: f64 = 0.5;
 /// By what factor probes may have been measured to cost more than estimated. The rest is not theirs: the machine, or what is not timed.
 /// Guess: tests of `refine::cost`.
 pub const MEASURED_TIMES_MAX: f64 = 10.0;

@@ -146,6 +146,7 @@ impl Search {
         Cost {
             spent: calls * self.program.of_a_call,
             of_a_call: self.program.of_a_call,
+            ..Cost::default()
         }
     }
 

@@ -37,6 +37,8 @@ pub struct Watch {
     pub lacks_room: bool,
     /// Intervals that have begun and not ended.
     pub in_flight: u64,
+    /// Mean latency of intervals at the last look at them, nanoseconds.
+    pub mean_ns: f64,
 }
 
 /// Processor time of a process between two looks, seconds.
@@ -63,6 +65,7 @@ impl Default for Watch {
             mapped: BTreeSet::new(),
             lacks_room: false,
             in_flight: 0,
+            mean_ns: 0.0,
         }
     }
 }
@@ -156,6 +159,14 @@ impl Watch {
             last: seconds,
         });
         (used.until, used.last) = (now, seconds);
+    }
+
+    /// Looks at the processes with the agent once more, for what they used.
+    pub fn look_at_last(&mut self, roots: Vec<i32>) {
+        let processes = self.read(roots, true);
+        let now = Instant::now();
+        let hooked = processes.iter().filter(|process| process.has_agent);
+        hooked.for_each(|process| self.use_of(now, process));
     }
 
     /// The part of a processor that the processes with the agent used; nothing where none was seen twice.

@@ -105,9 +105,11 @@ impl OverheadLimiter {
         (least > self.overhead_max).then_some(measured.fraction)
     }
 
-    /// Recorded intervals take longer by this fraction. The fraction of all that may be recorded.
-    pub fn limit_by_slowdown(&mut self, fraction: f64) -> f64 {
-        self.recorded_max = (self.overhead_max / fraction.max(1e-9)).clamp(RECORDED_AT_LEAST, 1.0);
+    /// Recorded intervals take longer by this fraction, and all others by `passed`. The fraction of all that may be recorded.
+    pub fn limit_by_slowdown(&mut self, fraction: f64, passed: f64) -> f64 {
+        let left = (self.overhead_max - passed).max(0.0);
+        let of_recording = (fraction - passed).max(1e-9);
+        self.recorded_max = (left / of_recording).clamp(RECORDED_AT_LEAST, 1.0);
         self.recorded_max
     }
 
@@ -205,9 +207,13 @@ mod tests {
             overhead_max: 0.03,
             ..OverheadLimiter::with_budget(0.06, start)
         };
-        assert_eq!(limiter.limit_by_slowdown(0.02), 1.0);
+        assert_eq!(limiter.limit_by_slowdown(0.02, 0.0), 1.0);
         assert_eq!(limiter.decide(start + SECOND, work(0, 0.0)), Some(0));
-        assert_eq!(limiter.limit_by_slowdown(0.06), 0.5);
+        assert_eq!(limiter.limit_by_slowdown(0.06, 0.0), 0.5);
+        // 1 % is for intervals that are not recorded: of the 2 % that are left, recorded ones take 5 % more each.
+        let recorded = limiter.limit_by_slowdown(0.06, 0.01);
+        assert!((recorded - 0.4).abs() < 1e-9);
+        assert_eq!(limiter.limit_by_slowdown(0.06, 0.0), 0.5);
         assert_eq!(
             limiter.decide(start + 2 * SECOND, work(0, 0.0)),
             Some(32768)
@@ -231,10 +237,10 @@ mod tests {
         assert_eq!(limiter.told_apart(measured(0.042, 0.01, 20)), None);
         assert_eq!(limiter.told_apart(measured(0.042, 0.005, 3)), None);
         let slowed = limiter.told_apart(measured(0.042, 0.005, 20)).unwrap();
-        assert!(limiter.limit_by_slowdown(slowed) < 0.72);
+        assert!(limiter.limit_by_slowdown(slowed, 0.0) < 0.72);
         limiter.decide(start + SECOND, work(0, 0.0));
         let slowed = limiter.told_apart(measured(0.02, 0.004, 30));
-        assert_eq!(limiter.limit_by_slowdown(slowed.unwrap_or(0.0)), 1.0);
+        assert_eq!(limiter.limit_by_slowdown(slowed.unwrap_or(0.0), 0.0), 1.0);
         let left_out = (2..8).map(|second| limiter.decide(start + second * SECOND, work(0, 0.0)));
         assert_eq!(left_out.last(), Some(Some(0)));
     }
