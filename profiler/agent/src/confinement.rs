@@ -16,7 +16,8 @@ use evenkeel_wire::{Control, Frozen};
 
 use crate::code_state::is_frozen;
 use crate::errno::keeping_errno;
-use crate::next::{interpose, next};
+use crate::interpose::interpose;
+use crate::next::next;
 use crate::replacement::Call;
 use crate::{arena, code_state, plan, threads};
 

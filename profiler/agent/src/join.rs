@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering::*;
 
+use evenkeel_patch::arch::fault;
 use evenkeel_patch::writing;
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Fixed, Frozen, ModuleState};
@@ -76,8 +77,18 @@ fn has_sanitizer() -> bool {
 /// How signals are answered.
 const ANSWERS: signals::Answers = signals::Answers {
     breakpoint: plan::on_trap,
-    fault: plan::on_fault,
+    fault: on_fault,
 };
+
+/// A thread's instruction has failed. Where it goes on, its waits in what it leaves are over.
+fn on_fault(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool {
+    let goes_on = plan::on_fault(context, info);
+    if goes_on {
+        let thread = evenkeel_patch::thread::current();
+        waits::waiting::drop_left(thread, fault::stack_pointer(context));
+    }
+    goes_on
+}
 
 /// What every part does when a thread ends and when the process forks, in the order in which it must be done.
 const LIFE: Handlers = Handlers {

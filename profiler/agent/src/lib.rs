@@ -16,7 +16,7 @@
 //!             modules    which files are mapped (loader: their list, and its lock)
 //!             code_state which plan the code follows, whether it may still change, whether the session is over
 //! confinement            the program gives up system calls, or may not be changed: the code stays as it is
-//! next, replacement      the C library's functions, and ours in their place: how these are entered and left
+//! next, interpose, replacement   the C library's functions, and ours in their place: how these are entered and left
 //! signals, threads       breakpoints of ours, masks that would hide them; fork and the end of threads
 //! unwinders              exceptions in programs that bring an unwinder of their own
 //! calibrate              what a probe costs here
@@ -38,6 +38,7 @@ mod code_state;
 mod confinement;
 mod dlsym;
 mod errno;
+mod interpose;
 mod intervals;
 mod join;
 mod labels;

@@ -14,7 +14,8 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 use evenkeel_patch::kernel::is_readable;
 use libc::sigset_t;
 
-use crate::next::{interpose, next};
+use crate::interpose::interpose;
+use crate::next::next;
 use crate::replacement::Call;
 
 next! {

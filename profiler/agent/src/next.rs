@@ -1,4 +1,4 @@
-//! The C library's functions behind those that this library defines, and how it defines them.
+//! The C library's functions behind those that this library defines.
 //!
 //! All are looked up when the library is loaded: the loader's lock must not be taken in a signal handler. What other
 //! libraries' initialisers call earlier is looked up then.
@@ -25,6 +25,10 @@ pub struct Next {
 
 // SAFETY: the texts are constants.
 unsafe impl Sync for Next {}
+
+/// Where a [`Next`] has the function's address; 0: not looked up yet.
+#[cfg(target_arch = "x86_64")] // Elsewhere every call goes the long way.
+pub const ADDRESS: usize = core::mem::offset_of!(Next, address);
 
 impl Next {
     /// Not looked up yet. Both texts end with a zero; `version` is nothing else where there is but one function.
@@ -148,47 +152,6 @@ pub fn all() -> impl Iterator<Item = &'static Next> {
     unsafe { core::slice::from_raw_parts(first, end.offset_from_unsigned(first)) }.iter()
 }
 
-/// Defines functions in place of the C library's: `fn name @ VERSION (arguments) -> result = |real, call| { body }`, where `real`
-/// is the C library's function and `call` the [`Call`](crate::replacement::Call).
-macro_rules! interpose {
-    ($($(#[$meta:meta])* fn $name:ident $(@ $version:ident)? ($($arg:ident: $type:ty),* $(,)?) -> $ret:ty = |$real:ident $(, $call:ident)?| $body:block)*) => {$(
-        const _: () = {
-            #[unsafe(link_section = "evenkeel_next")]
-            static NEXT: $crate::next::Next =
-                $crate::next::Next::replaced(
-                    concat!(stringify!($name), "\0"),
-                    [$($version,)? "\0"][0],
-                    $name as *const (),
-                );
-            $crate::arch::replacement::define_replacement! {
-                $(#[$meta])*
-                /// As the C library's function of this name, which says what callers have to keep.
-                #[unsafe(no_mangle)]
-                $name($($arg: $type),*) -> $ret, NEXT, work
-            }
-            #[allow(unused_assignments, unused_mut, unused_variables)]
-            extern "C" fn work(call: &$crate::replacement::Call) -> $ret {
-                let mut index = 0;
-                $(
-                    // SAFETY: the argument of this type.
-                    let $arg: $type = unsafe { call.argument(index) };
-                    index += 1;
-                )*
-                let $real = |$($arg: $type),*| {
-                    // SAFETY: the C library's function of this name and type, called as this one was.
-                    call.run(|| unsafe {
-                        let function: unsafe extern "C" fn($($type),*) -> $ret =
-                            core::mem::transmute(NEXT.get());
-                        function($($arg),*)
-                    })
-                };
-                $(let $call = call;)?
-                $body
-            }
-        };
-    )*};
-}
-
 /// Makes the C library's functions of these names callable, past our own definitions.
 macro_rules! next {
     ($($visibility:vis fn $name:ident = $symbol:ident $(@ $version:ident)? ($($arg:ident: $type:ty),* $(,)?) -> $ret:ty;)*) => {$(
@@ -210,4 +173,4 @@ macro_rules! next {
     )*};
 }
 
-pub(crate) use {interpose, next};
+pub(crate) use next;

@@ -462,7 +462,6 @@ unsafe fn leave(
     // SAFETY: called from the handler of a fault.
     unsafe {
         if let Some(call) = call {
-            waits::left_for(call);
             return replacement::leave(context, call).map(Place::Function);
         }
         let plan = plan_of(arena);

@@ -11,8 +11,9 @@ use core::mem::zeroed;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
+use crate::interpose::interpose;
 use crate::masks::{self, active};
-use crate::next::{interpose, next};
+use crate::next::next;
 
 /// The signals; the first is SIGTRAP.
 const OWNED: [c_int; 4] = [libc::SIGTRAP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL];

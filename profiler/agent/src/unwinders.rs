@@ -6,7 +6,7 @@ use core::ptr;
 
 use evenkeel_patch::arch::unwind;
 
-use crate::next::interpose;
+use crate::interpose::interpose;
 
 /// `struct dl_find_object` (glibc 2.35, dlfcn.h) of architectures without a base for data.
 #[repr(C)]

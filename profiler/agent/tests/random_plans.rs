@@ -49,7 +49,7 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    fn probe(&self, id: u32) -> &mut Probe {
+    fn probe(&mut self, id: u32) -> &mut Probe {
         // SAFETY: the layout of `wire`; agents change nothing but atomics.
         unsafe {
             &mut *self
@@ -61,7 +61,7 @@ impl Plan<'_> {
         }
     }
 
-    fn displaced(&self, index: u32) -> &mut Displaced {
+    fn displaced(&mut self, index: u32) -> &mut Displaced {
         // SAFETY: the same.
         unsafe {
             &mut *self
@@ -75,11 +75,12 @@ impl Plan<'_> {
 
     /// Nobody looks at it before it is counted.
     fn add(&mut self, module: u32, role: Role, address: u64, form: Form, bytes: [u8; 16]) -> u32 {
-        let probe = self.probe(self.probes);
+        let id = self.probes;
+        let probe = self.probe(id);
         (probe.module, probe.role, probe.address) = (module, role as u8, address);
         (probe.form, probe.bytes) = (form as u8, bytes);
         self.probes += 1;
-        self.probes - 1
+        id
     }
 
     fn site(&mut self, module: u32, site: &Site, role: Role) -> u32 {
@@ -105,11 +106,12 @@ impl Plan<'_> {
             self.probe(id).module = UNDER_ENTRY;
             displaced.call = id + 1;
         }
-        *self.displaced(self.displaced) = displaced;
+        let index = self.displaced;
+        *self.displaced(index) = displaced;
         let bytes = code.bytes_at(entry)?;
         let id = self.add(module, role, entry, Form::Entry, bytes);
         let probe = self.probe(id);
-        (probe.len, probe.displaced) = (displaced.len as u8, self.displaced);
+        (probe.len, probe.displaced) = (displaced.len as u8, index);
         self.displaced += 1;
         Some(end)
     }
@@ -144,7 +146,7 @@ impl Plan<'_> {
     }
 
     /// Another word for about half of the probes, now and then one that no session says.
-    fn say(&self, random: &mut Random) {
+    fn say(&mut self, random: &mut Random) {
         for id in 0..self.probes {
             let word = match random.next() % 32 {
                 0..16 => continue,

@@ -4,7 +4,7 @@ use crate::next::Next;
 
 /// Defines a function whose work `$body` does: `extern "C" fn(&Call) -> result`.
 macro_rules! define_replacement {
-    ($(#[$meta:meta])* $name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $next:path, $body:path) => {
+    ($when:ident $(#[$meta:meta])* $name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $next:path, $body:path) => {
         $(#[$meta])*
         pub unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
             let mut arguments = [0u64; $crate::replacement::ARGUMENTS_MAX];

@@ -9,7 +9,7 @@ use super::objects::Object;
 use super::releasing::record_if_waited_for;
 use super::switch::table;
 use super::waiting::{Ended, sleeping};
-use crate::next::interpose;
+use crate::interpose::interpose;
 
 /// Offset of `shared` in glibc's `struct pthread_barrier`: not 0 for barriers of several processes.
 const SHARED_AT: usize = 12;
@@ -21,6 +21,8 @@ fn object(barrier: *const pthread_barrier_t) -> Object {
 }
 
 interpose! {
+    if waits:
+
     fn pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int = |real| {
         let Some(table) = table() else { return real(barrier) };
         let object = object(barrier);

@@ -9,7 +9,7 @@ use super::releasing::releasing;
 use super::switch::table;
 use super::waiting::{Ended, waiting};
 use super::{conditions, mutexes};
-use crate::next::interpose;
+use crate::interpose::interpose;
 use crate::replacement::Call;
 
 /// `thrd_success` and `thrd_timedout` of glibc's `threads.h`.
@@ -37,6 +37,8 @@ fn lock(call: &Call, mutex: *mut pthread_mutex_t, real: impl FnOnce() -> c_int) 
 }
 
 interpose! {
+    if waits:
+
     fn mtx_lock(mutex: *mut pthread_mutex_t) -> c_int = |real, call| {
         lock(call, mutex, || real(mutex))
     }

@@ -11,7 +11,7 @@ use super::objects::{self, Object};
 use super::releasing;
 use super::switch::table_for_writing as table;
 use super::waiting::{Ended, sleeping_for};
-use crate::next::interpose;
+use crate::interpose::interpose;
 
 /// Waits for a child; which one is known afterwards.
 fn wait_for(real: impl FnOnce() -> pid_t) -> pid_t {
@@ -60,6 +60,8 @@ static FINISH: extern "C" fn() = {
 };
 
 interpose! {
+    if waits:
+
     fn wait(status: *mut c_int) -> pid_t = |real| {
         wait_for(|| real(status))
     }

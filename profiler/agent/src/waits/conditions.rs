@@ -11,7 +11,7 @@ use super::releasing::{record_if_waited_for, releasing};
 use super::switch::table;
 use super::waiting::{Ended, waiting};
 use crate::arch::versions::CONDITIONS;
-use crate::next::interpose;
+use crate::interpose::interpose;
 
 /// Where glibc keeps whether a condition variable is shared changed over time: all are taken for shared.
 fn object(condition: *const pthread_cond_t) -> Object {
@@ -46,6 +46,8 @@ pub fn wake(condition: *const pthread_cond_t, real: impl FnOnce() -> c_int) -> c
 }
 
 interpose! {
+    if waits:
+
     fn pthread_cond_wait @ CONDITIONS (condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int = |real| {
         wait(condition, mutex, || real(condition, mutex), by_number)
     }

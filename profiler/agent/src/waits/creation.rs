@@ -18,7 +18,7 @@ use super::switch::{Table, table};
 use super::waiting::{self, Ended, waiting};
 use crate::arch::start::thread_entry;
 use crate::errno::keeping_errno;
-use crate::next::interpose;
+use crate::interpose::interpose;
 use crate::replacement::Call;
 use crate::threads;
 

@@ -17,7 +17,7 @@ use super::sockets;
 use super::switch::{Table, table_for_writing as table};
 use super::waiting::{Ended, sleeping};
 use crate::errno::keeping_errno;
-use crate::next::interpose;
+use crate::interpose::interpose;
 
 /// What functions that take and give bytes return: less than zero for an error.
 trait Outcome {
@@ -111,6 +111,8 @@ fn ends(number: c_int) {
 }
 
 interpose! {
+    if waits:
+
     fn read(number: c_int, buffer: *mut c_void, bytes: size_t) -> ssize_t = |real| {
         take(number, || real(number, buffer, bytes))
     }

@@ -18,7 +18,7 @@ use super::descriptor::Descriptor;
 use super::fdinfo::FdInfo;
 use super::mix::mix;
 use super::{objects, sockets};
-use crate::next::interpose;
+use crate::interpose::interpose;
 
 /// Numbers remembered.
 const KNOWN_MAX: usize = 4096;

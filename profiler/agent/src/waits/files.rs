@@ -9,7 +9,7 @@ use super::descriptors::describe;
 use super::objects::Object;
 use super::switch::table_for_writing as table;
 use super::waiting::{Ended, sleeping_for};
-use crate::next::interpose;
+use crate::interpose::interpose;
 
 fn at_device<R>(file: c_int, real: impl FnOnce() -> R) -> R {
     if table().is_none() {
@@ -23,6 +23,8 @@ fn at_device<R>(file: c_int, real: impl FnOnce() -> R) -> R {
 }
 
 interpose! {
+    if waits:
+
     fn fsync(file: c_int) -> c_int = |real| {
         at_device(file, || real(file))
     }

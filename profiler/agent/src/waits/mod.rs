@@ -55,14 +55,9 @@ mod sockets;
 mod spins;
 mod stacks;
 pub mod switch;
-mod waiting;
+pub mod waiting;
 
 pub use switch::recording;
-
-/// The thread goes on at `sp` from inside of a function here: its waits below are over.
-pub fn left_for(sp: u64) {
-    waiting::drop_left(evenkeel_patch::thread::current(), sp);
-}
 
 /// Records waits from now on, if the session wants them.
 pub fn follow(arena: crate::arena::Arena) {

@@ -9,7 +9,7 @@ use super::objects::Object;
 use super::releasing::releasing;
 use super::switch::{Table, table};
 use super::waiting::{Ended, waiting};
-use crate::next::interpose;
+use crate::interpose::interpose;
 use crate::replacement::Call;
 
 /// Offset of `__kind` in glibc's `struct __pthread_mutex_s`, and its bit for mutexes of several processes
@@ -46,6 +46,8 @@ fn wait(table: Table, mutex: *const pthread_mutex_t, real: impl Fn() -> c_int) -
 }
 
 interpose! {
+    if waits:
+
     fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int = |real, call| {
         lock(call, mutex, || real(mutex))
     }

@@ -10,8 +10,8 @@ use super::objects::Object;
 use super::registered;
 use super::switch::table;
 use super::waiting::{Ended, sleeping_as_poller};
+use crate::interpose::interpose;
 use crate::masks::{empty, passing};
-use crate::next::interpose;
 
 /// What a poll of `number` for reading, or else for writing, was ended by.
 fn ready(number: c_int, readable: bool) -> Object {

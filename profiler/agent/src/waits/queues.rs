@@ -13,7 +13,7 @@ use super::releasing::{record_if_waited_for, releasing};
 use super::switch::{Table, table_for_writing as table};
 use super::waiting::{Ended, sleeping};
 use crate::errno::keeping_errno;
-use crate::next::interpose;
+use crate::interpose::interpose;
 
 /// Distinguishes numbers of System V queues from those of semaphores, and both from inodes.
 const SYSTEM_V: u64 = 0x5379_7356;
@@ -97,6 +97,8 @@ fn wait(table: Table, object: Object, real: impl FnOnce() -> c_int) -> c_int {
 }
 
 interpose! {
+    if waits:
+
     fn mq_send(number: mqd_t, message: *const c_char, bytes: size_t, priority: c_uint) -> c_int = |real| {
         send(posix(number), || real(number, message, bytes, priority))
     }

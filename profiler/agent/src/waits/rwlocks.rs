@@ -9,7 +9,7 @@ use super::objects::Object;
 use super::releasing::releasing;
 use super::switch::{Table, table};
 use super::waiting::{Ended, waiting};
-use crate::next::interpose;
+use crate::interpose::interpose;
 use crate::replacement::Call;
 
 /// Offset of `__shared` in glibc's `struct __pthread_rwlock_arch_t`: not 0 for locks of several processes.
@@ -51,6 +51,8 @@ fn wait(table: Table, lock: *const pthread_rwlock_t, real: impl Fn() -> c_int) -
 use libc::{pthread_rwlock_tryrdlock as try_read, pthread_rwlock_trywrlock as try_write};
 
 interpose! {
+    if waits:
+
     fn pthread_rwlock_rdlock(rwlock: *mut pthread_rwlock_t) -> c_int = |real, call| {
         lock(call, rwlock, try_read, || real(rwlock))
     }

@@ -9,7 +9,7 @@ use super::objects::Object;
 use super::releasing::releasing;
 use super::switch::{Table, table};
 use super::waiting::{Ended, waiting};
-use crate::next::interpose;
+use crate::interpose::interpose;
 use crate::replacement::Call;
 
 /// Offset of `private` in glibc's `struct new_sem`: 0 for semaphores of one process.
@@ -49,6 +49,8 @@ fn block(table: Table, semaphore: *const sem_t, real: impl Fn() -> c_int) -> c_i
 }
 
 interpose! {
+    if waits:
+
     fn sem_wait(semaphore: *mut sem_t) -> c_int = |real, call| {
         wait(call, semaphore, || real(semaphore))
     }

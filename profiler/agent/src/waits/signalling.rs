@@ -10,8 +10,8 @@ use super::objects::{self, Object};
 use super::releasing::record_release;
 use super::switch::table;
 use super::waiting::{Ended, sleeping};
+use crate::interpose::interpose;
 use crate::masks::passing;
-use crate::next::interpose;
 use evenkeel_wire::now_ticks;
 
 /// Signals interrupt what they find, so that a wait of any kind may end by one: each that is sent is recorded. Signal 0 only

@@ -8,7 +8,7 @@ use libc::{clockid_t, timespec, useconds_t};
 use super::objects::Object;
 use super::switch::table_for_writing as table;
 use super::waiting::{Ended, sleeping_for};
-use crate::next::interpose;
+use crate::interpose::interpose;
 
 fn sleep<R>(real: impl FnOnce() -> R, interrupted: impl FnOnce(&R) -> bool) -> R {
     if table().is_none() {
@@ -25,6 +25,8 @@ fn sleep<R>(real: impl FnOnce() -> R, interrupted: impl FnOnce(&R) -> bool) -> R
 }
 
 interpose! {
+    if waits:
+
     fn nanosleep(time: *const timespec, rest: *mut timespec) -> c_int = |real| {
         self::sleep(|| real(time, rest), |&result| result != 0)
     }
@@ -43,6 +45,8 @@ mod seconds {
     use super::*;
 
     interpose! {
+        if waits:
+
         fn sleep(time: c_uint) -> c_uint = |real| {
             super::sleep(|| real(time), |&rest| rest != 0)
         }

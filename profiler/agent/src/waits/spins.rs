@@ -10,7 +10,7 @@ use super::objects::Object;
 use super::releasing::releasing;
 use super::switch::{Table, table};
 use super::waiting::{Ended, waiting};
-use crate::next::interpose;
+use crate::interpose::interpose;
 
 /// Nothing in a spin lock says whether it is shared.
 #[inline(always)]
@@ -26,6 +26,8 @@ fn spin(table: Table, lock: *const pthread_spinlock_t, real: impl FnOnce() -> c_
 }
 
 interpose! {
+    if waits:
+
     fn pthread_spin_lock(lock: *mut pthread_spinlock_t) -> c_int = |real, call| {
         let Some(table) = table() else { return real(lock) };
         // SAFETY: the caller's lock.

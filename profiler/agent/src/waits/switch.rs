@@ -9,7 +9,7 @@ use evenkeel_wire::{Mode, Waiters};
 use crate::arena::{self, Arena};
 
 /// The arena's table; null while waits are off.
-static TABLE: AtomicPtr<Waiters> = AtomicPtr::new(ptr::null_mut());
+pub static TABLE: AtomicPtr<Waiters> = AtomicPtr::new(ptr::null_mut());
 
 /// The table of waiters of all processes.
 #[derive(Clone, Copy)]

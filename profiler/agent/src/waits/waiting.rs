@@ -125,6 +125,7 @@ pub fn sleeping_as_poller<R>(
 }
 
 #[cold]
+#[inline(never)]
 fn record_wait(objects: &[Object], start: u64, end: u64, ended: Ended) {
     keeping_errno(|| {
         let key = |index: usize| objects.get(index).map_or(0, |object| object.key());

@@ -77,9 +77,31 @@ const ARGUMENTS: [libc::c_int; 6] = [
 /// Bytes of stack that a function may use: what lies further away is another stack.
 const STACK_BYTES: u64 = 256 << 10;
 
-/// Defines a function whose work `$body` does: `extern "C" fn(&Call) -> result`.
+/// Defines a function whose work `$body` does: `extern "C" fn(&Call) -> result`. `waits`: while waits are not followed, it is left at once.
 macro_rules! define_replacement {
-    ($(#[$meta:meta])* $name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $next:path, $body:path) => {
+    (waits $(#[$meta:meta])* $name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $next:path, $body:path) => {
+        $(#[$meta])*
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+            core::arch::naked_asm!(
+                "cmp qword ptr [rip + {table}], 0",
+                "jne 2f",
+                "mov rax, qword ptr [rip + {next} + {address}]",
+                "test rax, rax",
+                "je 2f",
+                "jmp rax",
+                "2:",
+                "lea rax, [rip + {body}]",
+                "lea r10, [rip + {next}]",
+                "jmp evenkeel_replacement",
+                table = sym $crate::waits::switch::TABLE,
+                address = const $crate::next::ADDRESS,
+                body = sym $body,
+                next = sym $next,
+            )
+        }
+    };
+    (always $(#[$meta:meta])* $name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $next:path, $body:path) => {
         $(#[$meta])*
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name($($arg: $type),*) -> $ret {

@@ -14,14 +14,17 @@ use crate::waits::futexes::futex;
 static NEXT: Next = Next::replaced("syscall\0", "\0", syscall as *const ());
 
 define_replacement! {
+    always
     /// `syscall(SYS_futex, ...)`.
     enter_futex(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long, NEXT, futex
 }
 define_replacement! {
+    always
     /// `syscall(SYS_rt_sigprocmask, ...)`.
     enter_mask(number: c_long, a: u64, b: u64, c: u64, d: u64) -> c_long, NEXT, change_mask
 }
 define_replacement! {
+    always
     /// What may confine the process.
     enter_confine(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64) -> c_long, NEXT, confine
 }

@@ -24,6 +24,11 @@ pub fn program_counter(context: &libc::ucontext_t) -> u64 {
     context.uc_mcontext.pc
 }
 
+/// Where the stack of a thread ends.
+pub fn stack_pointer(context: &libc::ucontext_t) -> u64 {
+    context.uc_mcontext.sp
+}
+
 /// No read of ours is answered.
 ///
 /// # Safety

@@ -83,6 +83,11 @@ pub fn program_counter(context: &libc::ucontext_t) -> u64 {
     context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64
 }
 
+/// Where the stack of a thread ends.
+pub fn stack_pointer(context: &libc::ucontext_t) -> u64 {
+    context.uc_mcontext.gregs[libc::REG_RSP as usize] as u64
+}
+
 /// Lets [`read`] return the fault, if it was its instruction that failed. After [`fail_again`] the thread is put back before the program's
 /// instruction, whose fault this is, and that is not answered here.
 ///
