@@ -417,6 +417,7 @@ impl Session<'_> {
                 ..self.counts()
             },
             complete,
+            options: self.settings.options.clone(),
             host: host(),
             build: self.build(),
             server: self.server(),

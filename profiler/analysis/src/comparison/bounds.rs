@@ -121,7 +121,11 @@ mod tests {
 
     #[test]
     fn both_directions() {
-        let estimate = |value| Estimate { value, se: 1.0 };
+        let estimate = |value| Estimate {
+            value,
+            se: 1.0,
+            df: 100.0,
+        };
         let pair = Pair {
             before: estimate(100.0),
             after: estimate(120.0),

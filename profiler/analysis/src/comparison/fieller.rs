@@ -9,6 +9,8 @@ pub struct Estimate {
     pub value: f64,
     /// Standard error.
     pub se: f64,
+    /// Degrees of freedom of that.
+    pub df: f64,
 }
 
 /// Chance that an interval misses what it is of.
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
 
     fn pair(before: (f64, f64), after: (f64, f64)) -> Pair {
-        let estimate = |(value, se)| Estimate { value, se };
+        let estimate = |(value, se)| Estimate { value, se, df: 1e6 };
         Pair {
             before: estimate(before),
             after: estimate(after),

@@ -9,6 +9,12 @@ use super::fieller::Estimate;
 const DRAWS: usize = 400;
 /// Intervals above a percentile, at least.
 const ABOVE_MIN: f64 = 20.0;
+/// Of fewer blocks nothing is known.
+const BLOCKS_FEW: f64 = 6.0;
+/// Neighbours that are more alike than that are one block that is too short.
+const CORRELATION_MAX: f64 = 0.9;
+/// Degrees of freedom of an error, at least.
+const DF_MIN: f64 = 2.0;
 
 /// A recording's blocks and their sum.
 #[derive(Debug)]
@@ -33,11 +39,6 @@ impl Recorded {
         }
     }
 
-    /// Degrees of freedom of the errors.
-    pub fn df(&self) -> f64 {
-        self.blocks.len().saturating_sub(1) as f64
-    }
-
     /// One sum over another. The error is that of the blocks' own sums about the ratio (Cochran 1977, "Sampling techniques", section 6.3).
     pub fn ratio(&self, part: impl Fn(&Block) -> f64, whole: impl Fn(&Block) -> f64) -> Estimate {
         let all = whole(&self.total);
@@ -45,10 +46,8 @@ impl Recorded {
             return Estimate::default();
         }
         let value = part(&self.total) / all;
-        Estimate {
-            value,
-            se: self.error(|block| part(block) - value * whole(block)) / all,
-        }
+        let error = self.error(|block| part(block) - value * whole(block));
+        error.of(value, 1.0 / all)
     }
 
     /// Mean latency, winsorised.
@@ -64,12 +63,9 @@ impl Recorded {
             block.squares_ns2 - 2.0 * mean * block.latency_ns + mean * mean * block.intervals
         };
         let variance = about(&self.total).max(0.0) / n;
-        let se = self.error(|block| about(block) - variance * block.intervals) / n;
+        let error = self.error(|block| about(block) - variance * block.intervals);
         let sd = variance.sqrt();
-        Estimate {
-            value: sd,
-            se: if sd > 0.0 { se / (2.0 * sd) } else { 0.0 },
-        }
+        error.of(sd, if sd > 0.0 { 1.0 / (n * 2.0 * sd) } else { 0.0 })
     }
 
     /// Mean time of a part in an interval.
@@ -92,31 +88,24 @@ impl Recorded {
             _ => value,
         };
         let fraction = slow / self.total.intervals;
-        let se = self.error(|block| {
+        let error = self.error(|block| {
             let beyond = block.part(part).slow_ns - border * block.slow;
             beyond - (value - border) * fraction * block.intervals
         });
-        Estimate {
-            value,
-            se: se / slow,
-        }
+        error.of(value, 1.0 / slow)
     }
 
-    /// Standard error of a sum over the blocks that is zero over all of them.
-    fn error(&self, of: impl Fn(&Block) -> f64) -> f64 {
-        let blocks = self.blocks.len() as f64;
-        if blocks < 2.0 {
-            return f64::INFINITY;
-        }
-        let squares: f64 = self.blocks.iter().map(|block| of(block).powi(2)).sum();
-        (squares * blocks / (blocks - 1.0)).sqrt()
+    /// Error of a sum over the blocks that is zero over all of them.
+    fn error(&self, of: impl Fn(&Block) -> f64) -> Error {
+        let values: Vec<f64> = self.blocks.iter().map(of).collect();
+        Error::of_blocks(&values)
     }
 
     /// Percentiles of the latency, by the bootstrap over blocks of time (Künsch 1989, "The jackknife and the bootstrap for general stationary
     /// observations"): blocks are drawn with replacement, and the error is the spread of what they give. Nothing where too few intervals are
     /// above one.
     pub fn percentiles(&self, quantiles: &[f64]) -> Vec<Option<Estimate>> {
-        if !self.has_latencies || self.blocks.len() < 2 {
+        if !self.has_latencies || (self.blocks.len() as f64) < BLOCKS_FEW {
             return vec![None; quantiles.len()];
         }
         let cells = Cells::of(&self.blocks);
@@ -145,15 +134,74 @@ impl Recorded {
                 let above = (1.0 - quantile) * self.total.intervals;
                 let variance = (squares / draws - (sum / draws).powi(2)).max(0.0);
                 let value = cells.quantile(&once, quantile);
+                // What is within a cell is not known.
                 let width = cells.width_at(value);
+                let se = (variance * few).sqrt().max(width / 12f64.sqrt());
+                // Blocks are drawn as if they were independent; how much those above it are not shows how many there are.
+                let border = super::block::cell(value);
+                let beyond = self.error(|block| {
+                    let own = block.histogram.range(border..).map(|(_, count)| count);
+                    own.sum::<f64>() - (1.0 - quantile) * block.intervals
+                });
                 (above >= ABOVE_MIN).then(|| Estimate {
                     value,
-                    // What is within a cell is not known.
-                    se: (variance * few).sqrt().max(width / 12f64.sqrt()),
+                    se: se * beyond.alike.sqrt(),
+                    df: beyond.df,
                 })
             })
             .collect()
     }
+}
+
+/// What blocks say of the error of their sum.
+struct Error {
+    /// Standard error of the sum.
+    se: f64,
+    /// By how much the variance is larger than that of independent blocks.
+    alike: f64,
+    df: f64,
+}
+
+impl Error {
+    /// Of the blocks' own sums, in order of time. What is left of the correlation of neighbours counts as that of an autoregressive process of
+    /// the first order (Andrews and Monahan 1992, "An improved heteroskedasticity and autocorrelation consistent covariance matrix
+    /// estimator"), without the bias of a short series (Marriott and Pope 1954, "Bias in the estimation of autocorrelations").
+    fn of_blocks(values: &[f64]) -> Error {
+        let blocks = values.len() as f64;
+        if blocks < BLOCKS_FEW {
+            return Error {
+                se: f64::INFINITY,
+                alike: 1.0,
+                df: 1.0,
+            };
+        }
+        let found = correlation(values);
+        let unbiased = (found + 1.0 / blocks) / (1.0 - 4.0 / blocks);
+        let correlation = unbiased.clamp(0.0, CORRELATION_MAX);
+        let alike = (1.0 + correlation) / (1.0 - correlation);
+        let squares: f64 = values.iter().map(|value| value * value).sum();
+        Error {
+            se: (squares * blocks / (blocks - 1.0) * alike).sqrt(),
+            alike,
+            df: (blocks / alike - 1.0).max(DF_MIN),
+        }
+    }
+
+    /// Of an estimate of this value, which is the sum times `factor`.
+    fn of(&self, value: f64, factor: f64) -> Estimate {
+        Estimate {
+            value,
+            se: self.se * factor,
+            df: self.df,
+        }
+    }
+}
+
+/// Correlation of each value with the next, of values around zero.
+fn correlation(values: &[f64]) -> f64 {
+    let whole: f64 = values.iter().map(|value| value * value).sum();
+    let next: f64 = values.windows(2).map(|two| two[0] * two[1]).sum();
+    if whole > 0.0 { next / whole } else { 0.0 }
 }
 
 /// Counts by block and cell, added up from the smallest latency on.
@@ -230,5 +278,28 @@ impl Random {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Independent values have the error that they have; values of which each eight are alike have that of an eighth of them, nearly.
+    #[test]
+    fn neighbours_that_are_alike_count_less() {
+        let noise = |at: u64| {
+            (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64 / f64::from(1 << 23) - 1.0
+        };
+        let centred = |values: Vec<f64>| {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let off = values.iter().map(|value| value - mean);
+            Error::of_blocks(&off.collect::<Vec<f64>>())
+        };
+        let independent = centred((0..64).map(noise).collect());
+        assert!(independent.alike < 1.5 && independent.df > 40.0);
+        let alike = centred((0..64).map(|at| noise(at / 8)).collect());
+        assert!(alike.alike > 5.0 && alike.df < 12.0, "{}", alike.alike);
+        assert_eq!(Error::of_blocks(&[0.0; 5]).se, f64::INFINITY);
     }
 }

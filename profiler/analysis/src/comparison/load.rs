@@ -37,8 +37,6 @@ pub struct Mix {
     pub within_ns: Estimate,
     /// What is both: a class is slower or quicker, and there is more or less of it.
     pub both_ns: Estimate,
-    /// Degrees of freedom of the errors.
-    pub df: f64,
     /// By class: its part of the intervals before and after.
     pub parts: Vec<[f64; 2]>,
 }
@@ -59,6 +57,7 @@ impl Load {
         let per_second = |figure: Estimate| Estimate {
             value: figure.value * SECOND_NS,
             se: figure.se * SECOND_NS,
+            df: figure.df,
         };
         let timed = |block: &Block| block.length_ns;
         let in_flight = |block: &Block| match block.intervals {
@@ -107,6 +106,7 @@ impl Mix {
             return None;
         }
         let parts = decomposed(&totals[0], &totals[1])?;
+        let df = (units[0].len().min(units[1].len()) as f64 - 1.0).max(1.0);
         let mut variances = [0.0; 3];
         for side in [0, 1] {
             let number = units[side].len() as f64;
@@ -128,6 +128,7 @@ impl Mix {
         let estimate = |at: usize| Estimate {
             value: parts[at],
             se: variances[at].sqrt(),
+            df,
         };
         let shares = |side: &[ClassTime]| -> Vec<f64> {
             let all: f64 = side.iter().map(|one| one.intervals).sum();
@@ -140,7 +141,6 @@ impl Mix {
             mix_ns: estimate(0),
             within_ns: estimate(1),
             both_ns: estimate(2),
-            df: (units[0].len().min(units[1].len()) as f64 - 1.0).max(1.0),
             parts: before
                 .into_iter()
                 .zip(after)
@@ -151,8 +151,8 @@ impl Mix {
 
     /// Whether the mix moves the mean, by enough to matter and beyond chance.
     pub fn is_another(&self) -> bool {
-        let Estimate { value, se } = self.mix_ns;
-        let is_sure = student::two_sided(value / se, self.df) < MISSES;
+        let Estimate { value, se, df } = self.mix_ns;
+        let is_sure = student::two_sided(value / se, df) < MISSES;
         is_sure && value.abs() > MIX_MIN * self.mean_ns
     }
 }

@@ -141,6 +141,10 @@ impl Row {
 
     fn not(mut self, why: WhyNot) -> Row {
         self.verdict = Verdict::NotComparable(why);
+        // What was not timed has no value.
+        if matches!(why, WhyNot::TimedOnlyBeforeOrAfter(_) | WhyNot::NotFound) {
+            self.pair = None;
+        }
         self
     }
 
@@ -216,15 +220,17 @@ fn latency(sides: &[Side; 2], load: Option<&Load>, circumstances: &Circumstances
     if let Some(mix) = load.and_then(|load| load.mix.as_ref())
         && mix.is_another()
     {
+        let Estimate { se, df, .. } = mix.within_ns;
         let before = Estimate {
             value: mix.mean_ns,
             se: 0.0,
+            df,
         };
         let after = Estimate {
             value: mix.mean_ns + mix.within_ns.value,
-            se: mix.within_ns.se,
+            se,
+            df,
         };
-        let df = mix.df;
         let pair = Pair { before, after, df };
         rows.push(Row::new(What::MeanOfSameMix, Of::All, Some(pair)));
     }

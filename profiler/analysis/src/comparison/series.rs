@@ -9,7 +9,7 @@ use super::block::{Block, Thresholds};
 /// Blocks of a recording, at most.
 const BLOCKS_MAX: usize = 64;
 /// Blocks that are not merged further, however much alike they are.
-const BLOCKS_MIN: usize = 8;
+const BLOCKS_MIN: usize = 16;
 /// Correlation of neighbours that is taken for none, in its standard errors.
 const CORRELATION_MAX: f64 = 1.3;
 /// The first blocks' length, ns.

@@ -7,8 +7,8 @@
 use super::fieller::{Estimate, Pair};
 use super::figures::Recorded;
 
-/// Standard deviation between runs of the same program under the same load, as a fraction, where it is not measured: what runs of planted
-/// programs show on a quiet machine (docs/src/evidence/compare.md).
+/// Standard deviation between runs of the same program under the same load, as a fraction, where one recording a side does not show it. It is
+/// an assumption, and the comparison states it.
 pub const RUN_SPREAD: f64 = 0.01;
 
 /// Recordings of one side.
@@ -16,22 +16,19 @@ pub type Side = Vec<Recorded>;
 
 /// A figure of both sides; nothing where one of them does not have it in any recording.
 pub fn pair(sides: &[Side; 2], figure: impl Fn(&Recorded) -> Option<Estimate>) -> Option<Pair> {
-    let of_side = |side: &Side| -> Vec<(Estimate, f64)> {
-        let runs = side.iter();
-        runs.filter_map(|run| Some((figure(run)?, run.df())))
-            .collect()
-    };
+    let of_side = |side: &Side| -> Vec<Estimate> { side.iter().filter_map(&figure).collect() };
     let [before, after] = [of_side(&sides[0]), of_side(&sides[1])];
     if before.is_empty() || after.is_empty() {
         return None;
     }
     let spread = Spread::of(&[&before, &after]);
-    let (before, before_df) = side(&before, &spread);
-    let (after, after_df) = side(&after, &spread);
+    let [before, after] = [side(&before, &spread), side(&after, &spread)];
     let df = match &spread {
         Some(spread) => spread.df,
-        None => together(&before, before_df, &after, after_df),
+        None => together(&before, &after),
     };
+    // A figure that is nought everywhere has no error, and nothing to tell.
+    let df = df.max(1.0);
     Some(Pair { before, after, df })
 }
 
@@ -44,13 +41,13 @@ struct Spread {
 
 impl Spread {
     /// Pooled over the sides; nothing where none has several.
-    fn of(sides: &[&[(Estimate, f64)]]) -> Option<Spread> {
+    fn of(sides: &[&[Estimate]]) -> Option<Spread> {
         let (mut squares, mut df) = (0.0, 0.0);
         for runs in sides.iter().filter(|runs| runs.len() > 1) {
             let mean = mean(runs);
             df += (runs.len() - 1) as f64;
             if mean != 0.0 {
-                let off = |run: &(Estimate, f64)| (run.0.value / mean - 1.0).powi(2);
+                let off = |run: &Estimate| (run.value / mean - 1.0).powi(2);
                 squares += runs.iter().map(off).sum::<f64>();
             }
         }
@@ -61,15 +58,15 @@ impl Spread {
     }
 }
 
-fn mean(runs: &[(Estimate, f64)]) -> f64 {
-    runs.iter().map(|(run, _)| run.value).sum::<f64>() / runs.len() as f64
+fn mean(runs: &[Estimate]) -> f64 {
+    runs.iter().map(|run| run.value).sum::<f64>() / runs.len() as f64
 }
 
-/// The mean of a side's runs, and the degrees of freedom that the blocks give its error.
-fn side(runs: &[(Estimate, f64)], spread: &Option<Spread>) -> (Estimate, f64) {
+/// The mean of a side's runs.
+fn side(runs: &[Estimate], spread: &Option<Spread>) -> Estimate {
     let number = runs.len() as f64;
     let value = mean(runs);
-    let within = runs.iter().map(|(run, _)| run.se.powi(2)).sum::<f64>() / number.powi(2);
+    let within = runs.iter().map(|run| run.se.powi(2)).sum::<f64>() / number.powi(2);
     let between = match spread {
         Some(spread) => spread.variance,
         None => RUN_SPREAD.powi(2),
@@ -79,20 +76,22 @@ fn side(runs: &[(Estimate, f64)], spread: &Option<Spread>) -> (Estimate, f64) {
         Some(_) => between.max(within),
         None => between + within,
     };
-    let df = runs.iter().map(|(_, df)| df).sum();
-    let se = variance.sqrt();
-    (Estimate { value, se }, df)
+    Estimate {
+        value,
+        se: variance.sqrt(),
+        df: runs.iter().map(|run| run.df).sum(),
+    }
 }
 
 /// Degrees of freedom of a difference (Welch 1947; Satterthwaite 1946).
-fn together(before: &Estimate, before_df: f64, after: &Estimate, after_df: f64) -> f64 {
-    let [before, after] = [before, after].map(|side| side.se.powi(2));
-    let each = before * before / before_df + after * after / after_df;
-    let df = (before + after).powi(2) / each;
+fn together(before: &Estimate, after: &Estimate) -> f64 {
+    let [own, other] = [before, after].map(|side| side.se.powi(2));
+    let each = own * own / before.df + other * other / after.df;
+    let df = (own + other).powi(2) / each;
     if df.is_finite() {
         df
     } else {
-        before_df.min(after_df)
+        before.df.min(after.df)
     }
 }
 
@@ -103,6 +102,7 @@ mod tests {
 
     /// A run of so many blocks, whose mean latency is exactly this.
     fn run(mean: f64) -> Recorded {
+        // Equal blocks: no error within the run.
         let block = Block {
             intervals: 10.0,
             latency_ns: 10.0 * mean,
