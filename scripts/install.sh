@@ -161,6 +161,7 @@ check() {
         has clang || want clang
         has pkg-config || want pkgconf
         has tmux || want tmux
+        python3 -c 'import jsonschema' 2>/dev/null || want python3-jsonschema
         check programs
         check postgresql
         check mariadb

@@ -196,6 +196,7 @@ fn session(
         waits: false,
         named: Vec::new(),
         recording: None,
+        options: String::new(),
         summary: None,
     };
     let mut progress = SessionProgress::new(false);

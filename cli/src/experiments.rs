@@ -43,9 +43,8 @@ pub struct Arguments {
     /// Name the experiments, with what each takes with --quick on two processors, and do nothing
     #[arg(long)]
     list: bool,
-    /// Print one JSON object an experiment
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: output::Json,
     /// Write the results on one HTML page, with the figures drawn
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -105,12 +104,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let chosen = course::chosen(&arguments.names)?;
     let mut own = outcomes;
     own.retain(|outcome| chosen.iter().any(|one| one.id == outcome.id));
-    let text = if arguments.json {
-        own.iter().map(json_line).collect()
-    } else {
-        table(&own, &arguments.document)
-    };
-    output::write(Path::new("-"), &text)?;
+    let lines = || own.iter().map(json_line).collect();
+    let text = || table(&own, &arguments.document);
+    arguments.json.output(lines, text)?;
     let unfinished = chosen.len() - own.len();
     if unfinished > 0 {
         eprintln!("evenkeel: stopped with {unfinished} experiments left; go on with --resume");

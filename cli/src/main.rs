@@ -7,6 +7,7 @@
 // They panic where standard output cannot be written (a full disk): `output::print` says so.
 #![deny(clippy::print_stdout)]
 
+mod arguments;
 mod attach;
 mod bench;
 mod compare;
@@ -40,7 +41,8 @@ use clap::{CommandFactory, Parser, Subcommand};
     version,
     max_term_width = 100,
     after_help = "\
-Exit codes: 0 all went well; 1 the profiled command itself failed; 2 evenkeel could not do what was asked."
+Exit codes: 0 all went well; 1 the profiled command itself failed; 2 evenkeel could not do what was asked;
+3 and 4 see `evenkeel compare --help`."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -71,7 +73,8 @@ fn main() -> ExitCode {
     // A reader that went away (`evenkeel report | head`) ends us quietly, as it ends any filter.
     // SAFETY: before any thread exists.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    let result = match Cli::parse().command {
+    let words = arguments::normal(std::env::args_os());
+    let result = match Cli::parse_from(words).command {
         Command::Demo(arguments) => demo::run(arguments),
         Command::Profile(arguments) => profile::run(*arguments),
         Command::Attach(arguments) => attach::run(*arguments),

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use evenkeel_report::terminal::{Style, WIDTH_MIN};
 use thiserror::Error;
 
@@ -50,6 +51,47 @@ pub enum Failure {
     /// Options that do not go together, or name something that is not there.
     #[error("{0}")]
     Usage(String),
+}
+
+/// `--json`, the same in every command.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Json {
+    /// Print JSON, or write it to a file (--json=FILE)
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "-"
+    )]
+    pub json: Option<PathBuf>,
+}
+
+impl Json {
+    /// Whether it can be written: better known before a run than after it.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.json.as_deref().map_or(Ok(()), check)
+    }
+
+    /// Whether standard output is JSON.
+    pub fn is_printed(&self) -> bool {
+        self.json.as_deref() == Some(Path::new("-"))
+    }
+
+    /// Prints the text, and writes the JSON where that was asked for; printed JSON takes the text's place.
+    pub fn output(
+        &self,
+        json: impl FnOnce() -> String,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        if let Some(path) = &self.json {
+            write(path, &json())?;
+        }
+        if self.is_printed() {
+            return Ok(());
+        }
+        print(&text())
+    }
 }
 
 /// Prints on standard output.

@@ -61,9 +61,8 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "1m",
         value_parser = values::duration, requires = "output")]
     summary: Option<Duration>,
-    /// Write the profile as JSON (- for standard output)
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: output::Json,
     /// Write the report as a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -187,10 +186,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 impl Options {
     /// Profiles `subject`, and reports as was asked.
     pub fn profile(&self, subject: Subject, keep: bool) -> Result<ExitCode, Failure> {
-        [&self.json, &self.html]
-            .into_iter()
-            .flatten()
-            .try_for_each(|path| output::check(path))?;
+        self.json.check()?;
+        self.html.as_deref().map_or(Ok(()), output::check)?;
         let settings = self.settings(subject, keep)?;
         let interrupted = signals::interrupts()?;
         // A limit on file sizes (ulimit -f) shows as an error then, not as our end. Unlike an ignored signal, one with a
@@ -227,7 +224,7 @@ impl Options {
                 eprintln!("evenkeel: the report is in {}", path.display());
                 Ok(())
             });
-        if let Some(path) = &self.json {
+        if let Some(path) = &self.json.json {
             output::write(path, &json::profile(&profile))?;
         }
         page?;
@@ -263,11 +260,30 @@ impl Options {
             },
             k: self.k,
             recording: self.output.clone(),
+            options: written(std::env::args().skip(1)),
             summary: self.summary,
             waits: self.waits || !named.is_empty() || keyed,
             named,
         })
     }
+}
+
+/// The options of a command line that say how intervals are recorded: what stands behind the command's name and before the program that is
+/// profiled, without files that are written and the process.
+fn written(words: impl Iterator<Item = String>) -> String {
+    let mut kept = Vec::new();
+    let mut words = words.skip(1).take_while(|word| word != "--");
+    while let Some(word) = words.next() {
+        let name = word.split('=').next().unwrap_or_default();
+        if ["-o", "--output", "--html", "--json"].contains(&name) {
+            if name == word {
+                words.next();
+            }
+        } else if !word.starts_with("-o") && (!kept.is_empty() || word.parse::<u32>().is_err()) {
+            kept.push(word);
+        }
+    }
+    kept.join(" ")
 }
 
 /// The command's own failure shows, ours would have been an error.
@@ -329,5 +345,23 @@ fn account(name: &str) -> Result<(u32, u32), Failure> {
             )));
         }
         Ok(((*entry).pw_uid, (*entry).pw_gid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_without_files_and_processes() {
+        let of = |line: &str| written(line.split(' ').map(str::to_owned));
+        assert_eq!(
+            of("profile --waits -o a.keel --for 5s --html=b.html -- server -o x"),
+            "--waits --for 5s"
+        );
+        assert_eq!(
+            of("attach 77 --json - --preset postgres --max-probes 60"),
+            "--preset postgres --max-probes 60"
+        );
     }
 }

@@ -36,9 +36,8 @@ pub struct Arguments {
 /// What of a profile is shown, and how.
 #[derive(Args)]
 pub struct View {
-    /// Print the profile as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: output::Json,
     /// Also write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -98,6 +97,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 impl View {
     /// Whether the files that are asked for can be written: better known before long work than after it.
     pub fn check(&self) -> Result<(), Failure> {
+        self.json.check()?;
         self.html.as_deref().map_or(Ok(()), output::check)
     }
 
@@ -105,18 +105,25 @@ impl View {
     pub fn show(&self, recordings: &[PathBuf]) -> Result<(), Failure> {
         let is_output =
             |path: &&PathBuf| path.extension().is_some_and(|it| it == "json") && !path.exists();
-        if let Some(path) = recordings.iter().find(is_output).filter(|_| self.json) {
+        if let Some(path) = recordings
+            .iter()
+            .find(is_output)
+            .filter(|_| self.json.is_printed())
+        {
             let path = path.display();
             return Err(Failure::Usage(format!(
-                "{path} is no recording: here --json prints to standard output; write --json > {path}"
+                "{path} is no recording: to write JSON to it, write --json={path}"
             )));
         }
         let profile = load(recordings, &self.ranking, &self.timeline)?.profile;
         if let Some(path) = &self.html {
             output::write(path, &html::render(&profile))?;
         }
-        if self.json {
-            return output::print(&format!("{}\n", json::profile(&profile)));
+        if let Some(path) = &self.json.json {
+            output::write(path, &json::profile(&profile))?;
+        }
+        if self.json.is_printed() {
+            return Ok(());
         }
         let by_class = self.by.is_some();
         let mut style = output::style(

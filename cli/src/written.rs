@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
 
-use crate::Cli;
+use crate::{Cli, arguments};
 
 /// The README, the book and what else has commands to copy.
 fn documents() -> Vec<PathBuf> {
@@ -73,7 +73,8 @@ fn words(line: &str) -> Vec<String> {
 }
 
 fn parsed(line: &str) -> Result<(), String> {
-    let parsed = Cli::try_parse_from(words(line));
+    let words = arguments::normal(words(line).into_iter().map(Into::into));
+    let parsed = Cli::try_parse_from(words);
     parsed
         .map(|_| ())
         .map_err(|error| format!("{line}\n{error}"))

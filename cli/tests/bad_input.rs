@@ -329,7 +329,7 @@ fn a_command_that_fails_after_it_was_profiled() {
 #[test]
 fn a_report_as_json_goes_to_standard_output() {
     let place = Place::new();
-    let words = ["out.json is no recording", "write --json > out.json"];
+    let words = ["out.json is no recording", "write --json=out.json"];
     let arguments = ["report", "run.keel", "--json", "out.json"];
     place.run(arguments).ended(2).said(&words);
 }

@@ -163,6 +163,7 @@ impl Watched {
             named: Vec::new(),
             k: 10,
             recording: None,
+            options: String::new(),
             summary: None,
         };
         let done = Arc::new(AtomicBool::new(false));
@@ -239,7 +240,10 @@ pub fn pid_of(target: &mut Target, kind: TargetKind) -> Result<i32, String> {
             "SELECT split_part(pg_read_file(current_setting('data_directory') || '/postmaster.pid'), chr(10), 1)",
             &["postgres", "postmaster"],
         ),
-        _ => ("SELECT LOAD_FILE(@@pid_file)", &["mariadbd", "mysqld"]),
+        _ => (
+            "SELECT LOAD_FILE(            pid_file)",
+            &["mariadbd", "mysqld"],
+        ),
     };
     let rows = target.rows(sql).map_err(|error| error.to_string())?;
     let text = rows

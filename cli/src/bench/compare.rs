@@ -54,9 +54,8 @@ pub struct Arguments {
     /// The papers' method: the baseline, whose schedule this is, in a closed loop, and the others in an open loop at its throughput
     #[arg(long, value_name = "SCHEDULE", conflicts_with = "together")]
     at_throughput_of: Option<String>,
-    /// Print the comparison as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: output::Json,
     /// The workload, and the options that all configurations have in common
     #[arg(
         value_name = "WORKLOAD",
@@ -108,11 +107,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let compared = compare(comparison, &line, &interrupted);
     line.clear();
     let compared = compared?;
-    output::print(&if arguments.json {
-        json(&compared)
-    } else {
-        table(&compared)
-    })?;
+    let form = arguments.json;
+    form.output(|| json(&compared), || table(&compared))?;
     Ok(ended(compared.is_consistent()))
 }
 

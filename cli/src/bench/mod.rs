@@ -1,6 +1,6 @@
 //! `evenkeel bench`.
 
-mod compare;
+pub mod compare;
 mod ended;
 pub mod options;
 mod profiled;
@@ -61,9 +61,8 @@ enum Command {
 struct Single {
     #[command(flatten)]
     options: Options,
-    /// Print the result as JSON
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten, next_help_heading = "Output")]
+    json: output::Json,
     /// Draw latency over time and its histogram on a self-contained HTML page
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
@@ -92,6 +91,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 fn single(arguments: Single) -> Result<ExitCode, Failure> {
     let interrupted = signals::first_interrupts()?;
     // Better known before the run than after it.
+    arguments.json.check()?;
     arguments.html.as_deref().map_or(Ok(()), output::check)?;
     let settings = arguments.options.settings()?;
     let recorded = Recorded {
@@ -107,11 +107,8 @@ fn single(arguments: Single) -> Result<ExitCode, Failure> {
     if let Some(profiled) = profiled {
         profiled.write()?;
     }
-    output::print(&if arguments.json {
-        formats::json(&report)
-    } else {
-        table::render(&report)
-    })?;
+    let json = arguments.json;
+    json.output(|| formats::json(&report), || table::render(&report))?;
     if let Some(path) = &arguments.html {
         output::write(path, &page::html(&report))?;
     }

@@ -124,11 +124,10 @@ pub struct Arguments {
     /// Threads; results do not depend on their number [default: one a processor]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Print one JSON object a line
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
+    #[command(flatten)]
+    json: output::Json,
     /// Print CSV
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     csv: bool,
     /// Also draw the results; a name ending in .svg or .html
     #[arg(long, value_name = "FILE")]
@@ -201,14 +200,11 @@ pub fn run(args: Arguments) -> Result<ExitCode, Failure> {
     line.clear();
     let seeds = args.seeds.get() as usize;
     let report = Report::new(&cases, &outcomes, seeds, args.baseline);
-    let text = if args.json {
-        export::json(&report)
-    } else if args.csv {
-        export::csv(&report)
-    } else {
-        export::table(&report)
+    let text = || match args.csv {
+        true => export::csv(&report),
+        false => export::table(&report),
     };
-    output::print(&text)?;
+    args.json.output(|| export::json(&report), text)?;
     if let Some(path) = &args.plot {
         let image = match plot_kind(path)? {
             PlotKind::Svg => plot::svg(&report),

@@ -87,9 +87,8 @@ pub struct Arguments {
     /// The server's process, where it does not report it
     #[arg(long, value_name = "PID", help_heading = "Load")]
     pid: Option<i32>,
-    /// Print the result as JSON
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten, next_help_heading = "Output")]
+    json: output::Json,
     /// Write the result as a self-contained HTML page
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
@@ -138,17 +137,14 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let interrupted = signals::first_interrupts()?;
     arguments.html.as_deref().map_or(Ok(()), output::check)?;
-    let (json, html) = (arguments.json, arguments.html.clone());
+    arguments.json.check()?;
+    let (json, html) = (arguments.json.clone(), arguments.html.clone());
     let settings = settings(arguments)?;
     let line = Line::new();
     let tuned = tune(&settings, &line, &interrupted);
     line.clear();
     let tuned = tuned?;
-    output::print(&if json {
-        result::json(&tuned)
-    } else {
-        result::table(&tuned)
-    })?;
+    json.output(|| result::json(&tuned), || result::table(&tuned))?;
     if let Some(path) = &html {
         output::write(path, &result::html(&tuned))?;
     }

@@ -10,6 +10,7 @@
 //! summary      sums as a profile: tree, shares, errors, classes, cautions
 //! findings     the factors of a profile, and the causes that group them; what was not seen; warnings
 //! fleet        several recordings together; sums by minute; intervals one by one
+//! comparison   recordings before and after a change: what surely differs
 //! ```
 //!
 //! `ARCHITECTURE.md` draws the way of a record through these directories.
@@ -30,6 +31,7 @@
 //! ```
 
 pub mod analysis;
+pub mod comparison;
 mod critical;
 pub mod facts;
 pub mod findings;

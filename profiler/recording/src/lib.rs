@@ -29,6 +29,7 @@
 
 mod bodies;
 mod chunks;
+mod compared;
 mod earlier;
 mod error;
 mod identity;
@@ -43,6 +44,7 @@ mod union;
 mod varint;
 mod write;
 
+pub use compared::{Compared, compared};
 pub use error::Error;
 pub use merge::merge;
 pub use observe::{Interval, Minute, Observation, Recorded};
@@ -101,6 +103,9 @@ pub struct Meta {
     /// Version of the server, as its file says; empty where no preset knows how to find it or the file does not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub server: String,
+    /// Options that it was made with, as they were written; empty where there were none or the file does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub options: String,
     /// When that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
@@ -137,6 +142,7 @@ impl Meta {
             (&mut self.host, &other.host),
             (&mut self.build, &other.build),
             (&mut self.server, &other.server),
+            (&mut self.options, &other.options),
         ] {
             if !other.is_empty() && !mine.split(", ").any(|one| one == other) {
                 let between = if mine.is_empty() { "" } else { ", " };

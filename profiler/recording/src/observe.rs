@@ -13,7 +13,7 @@ use crate::Meta;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::read::Replayed;
-use crate::several::{Recordings, scout};
+use crate::several::{Recordings, Wanted, scout};
 use crate::translation::clock;
 
 /// Recordings that have been replayed once.
@@ -74,7 +74,11 @@ impl Observation {
     /// # Errors
     /// As [`Observation::open`].
     pub fn open_counted(paths: &[PathBuf], progress: &Progress) -> Result<Observation, Error> {
-        let recordings = scout(paths, None, &|_| true, true, progress)?;
+        let wanted = Wanted {
+            again: true,
+            ..Wanted::default()
+        };
+        let recordings = scout(paths, &wanted, progress)?;
         Ok(Observation { recordings })
     }
 

@@ -11,6 +11,9 @@ use crate::Meta;
 /// A recording after its first replay.
 pub(crate) struct Part {
     pub(crate) path: PathBuf,
+    /// Index of that file.
+    pub(crate) file: usize,
+    pub(crate) follows_waits: bool,
     pub(crate) meta: Meta,
     pub(crate) sites: SiteTable,
     pub(crate) scouted: Option<Scouted>,
@@ -25,7 +28,7 @@ impl Part {
     pub(crate) fn begin(&self, analysis: &mut Analysis, clock: Option<u64>) {
         let scouted = self.scouted.as_ref();
         analysis.begin_recording(self.cost(clock), scouted.unwrap_or(&Scouted::default()));
-        if self.meta.waits {
+        if self.follows_waits {
             analysis.follow_waits();
         }
     }

@@ -51,6 +51,8 @@ struct Keeps {
     all: bool,
     /// With the critical paths of those that work for a span of a trace.
     pieces: bool,
+    /// Waits are not followed where they could be.
+    without_waits: bool,
 }
 
 /// Reads a recording.
@@ -84,6 +86,11 @@ impl Replay {
     /// Keeps the critical path of the interval with this number, the last one asked for.
     pub fn keep_interval(&mut self, id: u64) {
         self.keeps.path_of = Some(id);
+    }
+
+    /// Replays it as if it had been recorded without waits.
+    pub(crate) fn ignore_waits(&mut self) {
+        self.keeps.without_waits = true;
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -310,7 +317,7 @@ impl<'t> Reading<'t> {
         let (meta, keeps) = (&self.meta, self.keeps);
         let analysis = self.analysis.get_or_insert_with(|| {
             let mut analysis = Analysis::new(meta.cost());
-            if meta.waits {
+            if meta.waits && !keeps.without_waits {
                 analysis.follow_waits();
             }
             if let Some(id) = keeps.path_of {

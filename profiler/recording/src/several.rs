@@ -69,54 +69,96 @@ pub fn replay_some(
     wanted: &dyn Fn(&Meta) -> bool,
     progress: &Progress,
 ) -> Result<Replayed, Error> {
-    let mut scouted = scout(paths, kept, wanted, false, progress)?;
+    let wanted = Wanted {
+        of: wanted,
+        kept,
+        ..Wanted::default()
+    };
+    let mut scouted = scout(paths, &wanted, progress)?;
     match scouted.only.take() {
         Some(replayed) => Ok(replayed),
         None => scouted.together(kept, None),
     }
 }
 
-/// Replays each recording of the files for the first time. `again`: they will be read a second time in any case.
+/// Whether recordings may be of different programs and intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alike {
+    /// They are added up: each must be there once, and all must be of the same.
+    MustBe,
+    /// They are compared.
+    MayDiffer,
+}
+
+/// Which recordings are replayed, and how.
+pub(crate) struct Wanted<'a> {
+    /// Only these.
+    pub(crate) of: &'a dyn Fn(&Meta) -> bool,
+    /// The interval whose critical path is kept in any case.
+    pub(crate) kept: Option<u64>,
+    /// They will be read a second time in any case.
+    pub(crate) again: bool,
+    pub(crate) alike: Alike,
+    /// Waits are not followed where they could be.
+    pub(crate) without_waits: bool,
+}
+
+impl Default for Wanted<'_> {
+    fn default() -> Self {
+        Wanted {
+            of: &|_| true,
+            kept: None,
+            again: false,
+            alike: Alike::MustBe,
+            without_waits: false,
+        }
+    }
+}
+
+/// Replays each recording of the files for the first time.
 ///
 /// # Errors
 /// As [`replay_files`].
 pub(crate) fn scout(
     paths: &[PathBuf],
-    kept: Option<u64>,
-    wanted: &dyn Fn(&Meta) -> bool,
-    again: bool,
+    wanted: &Wanted<'_>,
     progress: &Progress,
 ) -> Result<Recordings, Error> {
     let mut all: Vec<Part> = Vec::new();
     let mut only = None;
     progress.expect(paths);
-    let mut again = again || paths.len() > 1;
+    let mut again = wanted.again || paths.len() > 1;
     if again {
         progress.expect(paths);
     }
-    for (at, path) in paths.iter().enumerate() {
-        if paths[..at].contains(path) {
+    for (file, path) in paths.iter().enumerate() {
+        if wanted.alike == Alike::MustBe && paths[..file].contains(path) {
             return Err(Error::Twice { path: path.clone() });
         }
         let mut replay = Replay::open_counted(path, progress)?;
-        if let Some(id) = kept {
+        if let Some(id) = wanted.kept {
             replay.keep_interval(id);
+        }
+        if wanted.without_waits {
+            replay.ignore_waits();
         }
         while let Some(replayed) = replay.next(None)? {
             let part = Part {
                 path: path.clone(),
+                file,
+                follows_waits: replayed.meta.waits && !wanted.without_waits,
                 meta: replayed.meta.clone(),
                 sites: replayed.sites.clone(),
                 scouted: replayed.analysis.scouted(),
                 cut: replayed.cut,
-                wanted: wanted(&replayed.meta),
+                wanted: (wanted.of)(&replayed.meta),
             };
             if part.wanted {
                 let is_first = all.iter().all(|part| !part.wanted);
                 only = is_first.then_some(replayed);
             }
             all.push(part);
-            check(&all)?;
+            check(&all, wanted.alike)?;
             // One file that holds several.
             if only.is_none() && !again {
                 again = true;
@@ -134,10 +176,15 @@ pub(crate) fn scout(
 }
 
 /// Whether the newest recording may be taken together with the first.
-fn check(parts: &[Part]) -> Result<(), Error> {
+fn check(parts: &[Part], alike: Alike) -> Result<(), Error> {
     let (first, last) = (&parts[0], &parts[parts.len() - 1]);
     let with = |option: bool| if option { "with" } else { "without" };
-    let pairs = [
+    let summaries = (
+        "options",
+        format!("{} --summary", with(first.meta.summary)),
+        format!("{} --summary", with(last.meta.summary)),
+    );
+    let all = [
         (
             "programs",
             first.meta.program().to_owned(),
@@ -162,6 +209,10 @@ fn check(parts: &[Part]) -> Result<(), Error> {
             ),
         ),
     ];
+    let pairs = match alike {
+        Alike::MustBe => all.to_vec(),
+        Alike::MayDiffer => vec![summaries],
+    };
     for (what, one, other) in pairs {
         // A recording that was cut before its first word says nothing.
         if one != other && !last.meta.root.is_empty() && !first.meta.root.is_empty() {
@@ -217,9 +268,9 @@ impl Recordings {
         let meta = union.meta();
         let mut rest = self.all.iter().peekable();
         let mut at = 0;
-        for path in &self.paths {
+        for (file, path) in self.paths.iter().enumerate() {
             let mut replay = self.reopen(path)?;
-            while let Some(part) = rest.next_if(|part| part.path == *path) {
+            while let Some(part) = rest.next_if(|part| part.file == file) {
                 if !part.wanted {
                     replay.next_meta()?;
                     continue;

@@ -1,99 +1,107 @@
-// The page of two profiles side by side.
-const before = data("before");
-const after = data("after");
+// The page of recordings before and after a change.
 const changes = data("changes");
+const tree = data("tree");
 
-const latencyTable = () => {
-  const cells = (row) => [row.name === "sd" ? "Standard deviation" : row.name === "mean" ? "Mean" : percentile(row.name),
-    duration(row.before_ns), duration(row.after_ns),
-    el("span", { class: row.after_ns > row.before_ns ? "worse" : "good" }, row.change_fraction === null ? ABSENT : signed(row.change_fraction)),
-    row.before_ns > 0 ? `${(row.after_ns / row.before_ns).toFixed(2)}x` : ABSENT];
-  return scrolling("Latency", el("table", { style: { maxWidth: "680px" } },
-    el("thead", {}, el("tr", {}, ["Latency", "Before", "After", "Change", "Ratio"].map((t, i) => el("th", { class: i > 0 && "num", scope: "col" }, t)))),
-    el("tbody", {}, el("tr", {}, el("td", {}, "Intervals"), changes.intervals.map((n) => el("td", { class: "num" }, count(n))), el("td"), el("td")),
-      changes.latency.map((row) => el("tr", {}, cells(row).map((cell, i) => el("td", { class: i > 0 && "num" }, cell)))))));
-};
+const TOLD = { better: "good", worse: "worse" };
+const verdict = (row) => el("span", { class: TOLD[row.verdict] ?? "soft", title: row.why ?? "" },
+  row.why ? `${row.verdict}: ${row.why}` : row.verdict);
+const interval = (row) => row.low === null ? "" : `${signed(row.low)} to ${signed(row.high)}`;
+const changeOf = (row) => row.change === null ? ABSENT : signed(row.change);
+const rowName = (row) => row.kind === "call" ? row.function : row.what === "sd" ? "Standard deviation" : percentile(row.what);
 
-const flames = () => {
+const rowsTable = (first, rows, name) => scrolling(first || "Rows", el("table", {},
+  el("thead", {}, el("tr", {}, [first, "Before", "After", "Change", "95 % interval", "Verdict"].map((t, i) =>
+    el("th", { class: i > 0 && i < 5 && "num", scope: "col" }, t)))),
+  el("tbody", {}, rows.map((row) => el("tr", {}, el("td", { class: "text" }, name(row)),
+    [row.before, row.after].map((ns) => el("td", { class: "num" }, ns === null ? ABSENT : duration(ns))),
+    el("td", { class: "num" }, changeOf(row)), el("td", { class: "num" }, interval(row)), el("td", {}, verdict(row)))))));
+
+const partName = (row) => el("div", {}, el("b", { class: "mono" }, rowName(row)), el("span", { class: "soft" },
+  row.of === "all" ? " mean interval" : " slowest 1 %"),
+  row.callers ? el("div", { class: "mono soft", title: row.what }, `in ${row.callers.slice(-3).join(" > ")}`) : null);
+
+// One flame graph of both sides: a frame is as wide as its time after (or before), and as red as it grew, as blue as it shrank
+// (differential flame graphs, Gregg 2014). Grey: no difference is told.
+class DifferenceFlame extends Flame {
+  box(place, first) {
+    const button = super.box(place, first);
+    const { node } = place.frame;
+    const times = node[this.measure];
+    const told = node[this.measure === "slow_ns" ? "slow_told" : "mean_told"];
+    const grown = times[0] > 0 ? times[1] / times[0] - 1 : 1;
+    // From a hint at 0 % to full at a doubling, or a halving.
+    const strength = Math.min(1, 0.25 + 0.75 * (grown > 0 ? grown : -2 * grown));
+    button.style.background = told === 0 ? "" : `color-mix(in srgb, var(--${told > 0 ? "grew" : "shrank"}) ${Math.round(100 * strength)}%, var(--unchanged))`;
+    button.classList.add("difference", told > 0 ? "grew" : told < 0 ? "shrank" : "same");
+    button.setAttribute("aria-label", `${node.name}, ${arrow(times)}${told > 0 ? ", grew" : told < 0 ? ", shrank" : ""}`);
+    return button;
+  }
+
+  describe({ node }) {
+    this.details.replaceChildren(el("div", {}, el("b", { class: "mono" }, node.name)), el("dl", { class: "facts" },
+      [["Mean interval", arrow(node.mean_ns)], ["Slowest 1 %", arrow(node.slow_ns)], ["Call site", node.site || ABSENT]]
+        .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))));
+  }
+}
+const arrow = ([before, after]) => `${duration(before)} → ${duration(after)}`;
+
+const differenceFlame = () => {
+  const plain = (node) => ({ ...node, kind: "call", file: null, line: null, children: node.children.map(plain) });
   const details = detailsBox();
-  const pair = [["Before", before], ["After", after]].map(([title, profile]) => {
-    const flame = new Flame(profile.tree, { details, label: `${title}: variance flame graph`, order: byName });
-    flame.title = `${title}: standard deviation ${duration(profile.sd_ns)}`;
-    flame.profile = profile;
-    return flame;
-  });
-  // In one unit, what shrank looks smaller: ns² for the variance, ns for the mean, and for a tail the ns by which its
-  // percentile exceeds the mean.
-  const size = (profile, mode) => mode === "share" ? profile.variance_ns2 : mode === "mean" ? profile.mean_ns
-    : Math.max(0, (profile.percentiles_ns[mode] ?? 0) - profile.mean_ns);
-  const scale = (by) => {
-    for (const flame of pair) {
-      flame.size = by === "both" ? () => size(flame.profile, flame.modeName) : () => 1;
-      flame.peers = by === "both" ? pair : [flame];
-    }
-    for (const flame of pair) flame.draw();
+  const flame = new DifferenceFlame(plain(tree), { details, label: "Difference flame graph", order: byName });
+  let side = 1;
+  const show = (measure) => {
+    flame.measure = measure;
+    const whole = flame.tree[measure][side] || 1;
+    flame.mode([measure, "", (node) => node[measure][side] / whole]);
+    flame.draw();
   };
-  scale("both");
-  const extra = choice("Scale of the two graphs", [["both", "To scale"], ["each", "Each 100 %"]], "both", scale);
-  return flamePanel(pair, details, [extra]);
+  const hasSlow = tree.slow_ns.some((ns) => ns > 0);
+  show(hasSlow ? "slow_ns" : "mean_ns");
+  const found = el("span", { class: "soft", role: "status" });
+  const reset = el("button", { type: "button", class: "plain", disabled: true, onclick: () => flame.zoom(null) }, "Show all");
+  flame.onzoom = (zoomed) => { reset.disabled = zoomed === null; };
+  return el("div", {}, el("div", { class: "bar" },
+    choice("Intervals", [...(hasSlow ? [["slow_ns", "Slowest 1 %"]] : []), ["mean_ns", "Mean interval"]], flame.measure, show),
+    choice("Width of a frame", [[1, "After"], [0, "Before"]], 1, (which) => { side = which; show(flame.measure); }),
+    reset, search("Find a function", (text) => { found.textContent = flame.find(text); }), found),
+  el("div", { class: "legend" }, [["grew", "surely more"], ["shrank", "surely less"], ["same", "no difference told"]].map(([name, text]) =>
+    el("span", {}, el("span", { class: `swatch difference ${name}` }), text))),
+  flame.element, details);
 };
 
-const MATCH = { site: "", name: "moved", before_only: "only before", after_only: "only after" };
-const changed = (change, text) => el("span", { class: change.significant ? "" : "soft" }, text);
-const arrow = (change, unit) => `${unit(change.before)} → ${unit(change.after)}`;
-
-// The root and the last three callers; the whole path, with its call sites, is the cell's title.
-const callersOf = (n) => {
-  const callers = n.names.slice(0, -1);
-  const shown = callers.length > 5 ? [callers[0], "…", ...callers.slice(-3)] : callers;
-  return shown.length === 0 ? "" : `in ${shown.join(" > ")}${n.site_before ?? n.site_after ? ` [${n.site_before ?? n.site_after}]` : ""}`;
+const loadTable = () => {
+  const { load } = changes;
+  if (!load) return null;
+  const figure = (name, of, text) => [name, text(of.before), text(of.after), of.change === null ? ABSENT : signed(of.change), interval(of)];
+  const rows = [figure("Intervals a second", load.rate_per_s, (n) => n.toFixed(1)), figure("At once", load.concurrency, (n) => n.toFixed(2))];
+  const mix = load.mean_change_ns;
+  return section("Load", load.another ? "It is another load: latencies do not compare." : null,
+    scrolling("Rows", el("table", {}, el("thead", {}, el("tr", {}, ["", "Before", "After", "Change", "95 % interval"].map((t, i) =>
+      el("th", { class: i > 0 && "num", scope: "col" }, t)))),
+    el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, i) => el("td", { class: i > 0 && "num" }, cell))))))),
+    mix ? el("p", { class: "soft" }, `Of the mean's change, ${duration(mix.mix)} are the mix of classes, ${duration(mix.within)} the classes themselves, ${duration(mix.both)} both.`) : null);
 };
 
-const changeTable = () => {
-  let callers = false;
-  const host = el("div");
-  const draw = () => host.replaceChildren(sortableTable([
-    { title: "Change in % of variance before", numeric: true, value: (n) => Math.abs(n.change_of_variance), cell: (n) => el("span", {},
-      el("b", { class: n.change_of_variance > 0 ? "worse" : "good" }, signed(n.change_of_variance)), " ", el("small", {}, error(n.change_of_variance_se))) },
-    { title: "Beyond 2 se", value: (n) => n.contribution_ns2.significant ? "yes" : "no", cell: (n) => n.contribution_ns2.significant ? "yes" : el("span", { class: "soft" }, "no") },
-    { title: "Call", value: (n) => n.names[n.names.length - 1], cell: (n) => el("div", { class: "text" }, el("b", { class: "mono" }, n.names[n.names.length - 1]),
-      MATCH[n.matched] ? el("span", { class: "soft" }, ` ${MATCH[n.matched]}`) : null, el("div", { class: "mono soft", title: n.path }, callersOf(n))) },
-    { title: "Share", numeric: true, value: (n) => n.share.change, cell: (n) => changed(n.share, `${arrow(n.share, percent)} ${error(n.share.se)}`) },
-    { title: "Mean", numeric: true, value: (n) => n.mean_ns.change, cell: (n) => changed(n.mean_ns, `${arrow(n.mean_ns, duration)} ±${duration(n.mean_ns.se)}`) },
-    { title: "Std deviation's worth", numeric: true, value: (n) => n.contribution_ns2.after, cell: (n) => arrow(n.contribution_ns2, (v) => duration(Math.sign(v) * Math.sqrt(Math.abs(v)))) },
-  ], changes.nodes.filter((n) => (callers || !n.passes_on) && (n.contribution_ns2.before !== 0 || n.contribution_ns2.after !== 0))));
-  draw();
-  return el("div", {}, el("div", { class: "bar" }, choice("Rows", [["few", "What changed"], ["all", "Its callers too"]], "few", (which) => { callers = which === "all"; draw(); })), host);
-};
+const differing = () => changes.options_differ.length === 0 ? null : section("What differs", "Between the recordings. Compared is what both timed.",
+  scrolling("Rows", el("table", {}, el("thead", {}, el("tr", {}, ["", "Before", "After"].map((t) => el("th", { scope: "col" }, t)))),
+    el("tbody", {}, changes.options_differ.map((one) => el("tr", {}, [one.what, one.before, one.after].map((cell) => el("td", { class: "text mono" }, cell))))))));
 
-const cameAndWent = () => {
-  const rows = changes.factors.filter((f) => f.in_before !== f.in_after);
-  if (rows.length === 0) return null;
-  return section("Factors that came or went", "Named in one profile only; in the other they contribute too little to be listed.", sortableTable([
-    { title: "Came or went", value: (f) => f.in_after ? "came" : "went", cell: (f) => f.in_after ? "came" : "went" },
-    { title: "Change, of variance before", numeric: true, value: (f) => f.change_of_variance, cell: (f) => `${signed(f.change_of_variance)} ${error(f.change_of_variance_se)}` },
-    { title: "Factor", value: factorName, cell: (f) => el("b", { class: "mono" }, factorName(f)) },
-  ], rows));
-};
+const kind = (...kinds) => changes.rows.filter((row) => kinds.includes(row.kind));
+const told = kind("call").filter((row) => !row.passes_on && row.verdict in TOLD);
 
-const findingChanges = () => changes.findings.length === 0 ? null
-  : section("Findings", "Causes of the latency's varying, as percentages of the variance before.", sortableTable([
-    { title: "Before", numeric: true, value: (f) => f.before_fraction, cell: (f) => f.in_before ? percent(f.before_fraction) : "" },
-    { title: "After", numeric: true, value: (f) => f.after_fraction, cell: (f) => f.in_after ? percent(f.after_fraction) : "" },
-    { title: "Change", numeric: true, value: (f) => f.change_of_variance, cell: (f) => `${signed(f.change_of_variance)} ${error(f.change_of_variance_se)}` },
-    { title: "Finding", value: (f) => f.headline, cell: (f) => el("b", { class: "mono" }, f.headline) },
-  ], changes.findings));
-
-document.title = `${after.interval}, before and after: Evenkeel`;
+document.title = `${changes.interval}, before and after: Evenkeel`;
 document.getElementById("page").append(...[
-  el("header", {}, el("h1", {}, "Before and after: ", el("span", { class: "mono", style: { fontSize: "20px" } }, after.interval)),
-    el("div", { class: "command mono" }, after.target)),
-  ...changes.warnings.map((warning) => el("p", { class: "note" }, warning)),
+  el("header", {}, el("h1", {}, "Before and after: ", el("span", { class: "mono", style: { fontSize: "20px" } }, changes.interval))),
   el("p", {}, el("b", {}, keepUnits(changes.summary))),
-  latencyTable(),
-  findingChanges(),
-  section("Variance flame graphs", "Width is a call's share; drawn to scale, the narrower graph has the smaller variance (or mean, or tail).", flames()),
-  section("What changed", "Contribution to the variance in absolute terms, as a percentage of the variance before. Callers that only pass a change on are left out.", changeTable()),
-  cameAndWent(),
-  section("Latency before", null, histogram(before)), section("Latency after", null, histogram(after)),
+  changes.outside ? el("p", { class: "note" }, `Before the interval, and in none of these numbers: ${changes.outside}.`) : null,
+  differing(), loadTable(),
+  section("Latency", `${changes.intervals.map(count).join(" and ")} intervals in ${changes.recordings.join(" and ")} recordings.`,
+    rowsTable("", kind("latency", "machine"), rowName)),
+  tree ? section("Where the time went", "Width is a call's time with what it calls.", differenceFlame()) : null,
+  kind("finding").length > 0 ? section("Findings", "What changes the slowest 1 % most comes first. Their times do not overlap.",
+    rowsTable("Finding", kind("finding"), partName)) : null,
+  section("Calls that changed", told.length > 0 ? "Time with what they call; callers that only pass a change on are left out." : "No difference is told of any.",
+    told.length > 0 ? rowsTable("Call", told, partName) : null),
+  ...changes.warnings.map((warning) => el("p", { class: "note" }, warning)),
 ].filter(Boolean));

@@ -18,6 +18,7 @@ const header = () => {
 const warnings = () => [
   profile.closure.max_abs_error_ticks === 0 ? null : el("p", { class: "note bad" },
     `The parts of an interval do not add up to its latency (by up to ${count(profile.closure.max_abs_error_ticks)} ticks): do not trust this profile.`),
+  profile.outside ? el("p", { class: "note" }, `In no interval, so in none of these numbers: ${profile.outside}.`) : null,
   ...profile.warnings.map((warning) => el("p", { class: "note" }, warning)),
 ];
 

@@ -61,14 +61,9 @@ fn in_sentences(profile: &Profile) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The page of a comparison: both profiles, and what changed between them.
-pub(crate) fn comparison(before: &Profile, after: &Profile, changes: &impl Serialize) -> String {
-    page(
-        &(data("before", &in_words(before))
-            + &data("after", &in_words(after))
-            + &data("changes", changes)),
-        COMPARE,
-    )
+/// The page of a comparison: `#changes` is what its JSON is, `#tree` the calls with their times on both sides.
+pub(crate) fn comparison(changes: &impl Serialize, tree: &impl Serialize) -> String {
+    page(&(data("changes", changes) + &data("tree", tree)), COMPARE)
 }
 
 /// The page of rows that answer a question. `answer` is the element `#answer`, an object with `about`, `command`, `sql` and `nothing` (texts),

@@ -6,7 +6,6 @@ use evenkeel_analysis::findings::reasons::{NotSplit, NotTimed};
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::findings::{Advice, Finding};
 use evenkeel_analysis::profile::{Profile, Unseen};
-use evenkeel_report::compare::Comparison;
 use evenkeel_report::html;
 use proptest::prelude::*;
 
@@ -119,9 +118,7 @@ fn every_factor_is_put_in_words() {
 
 #[test]
 fn pages_refer_to_nothing_outside() {
-    let [before, after] = [fixture::before(), fixture::after()];
-    assert_self_contained(&html::render(&before));
-    assert_self_contained(&Comparison::new(&before, &after).html());
+    assert_self_contained(&html::render(&fixture::before()));
     // A URL in a statement is text, yet it does not even look like a reference.
     assert!(!html::render(&hostile()).contains("https://"));
 }
@@ -131,28 +128,6 @@ fn hostile_names_add_no_markup() {
     let benign = fixture::before();
     let hostile = hostile();
     assert_eq!(tags(&html::render(&hostile)), tags(&html::render(&benign)));
-    let [benign, hostile] = [
-        Comparison::new(&benign, &benign),
-        Comparison::new(&hostile, &hostile),
-    ];
-    assert_eq!(tags(&hostile.html()), tags(&benign.html()));
-}
-
-#[test]
-fn a_comparison_holds_both_profiles_and_the_changes() {
-    let [before, after] = [fixture::before(), fixture::after()];
-    let comparison = Comparison::new(&before, &after);
-    let page = comparison.html();
-    assert_eq!(
-        serde_json::from_str::<Profile>(data(&page, "before")).unwrap(),
-        before
-    );
-    assert_eq!(
-        serde_json::from_str::<Profile>(data(&page, "after")).unwrap(),
-        after
-    );
-    let changes: serde_json::Value = serde_json::from_str(data(&page, "changes")).unwrap();
-    assert_eq!(changes, serde_json::to_value(&comparison).unwrap());
 }
 
 fn answer(text: &str) -> serde_json::Value {

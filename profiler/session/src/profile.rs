@@ -423,6 +423,7 @@ impl Session<'_> {
                 ..self.counts()
             },
             complete,
+            options: self.settings.options.clone(),
             host: host(),
             build: self.build(),
             server: self.server(),

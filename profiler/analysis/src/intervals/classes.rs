@@ -112,7 +112,7 @@ impl ClassTable {
     }
 
     /// Names of all classes, by id.
-    pub(crate) fn names(&self) -> &[String] {
+    pub fn names(&self) -> &[String] {
         &self.names
     }
 

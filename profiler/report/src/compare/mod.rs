@@ -1,197 +1,269 @@
-//! Two profiles side by side: did a change help, and where?
+//! Recordings before and after a change: did it help, and where?
 //!
-//! Shares alone mislead here: when one cause goes, the shares of all others grow. So a node is compared by its contribution
-//! in absolute terms, share x Var(L) in ns², which is shown as a percentage of the variance before.
-//!
-//! Errors: those of two recordings are independent, so a difference has se = sqrt(a² + b²). A share carries its standard
-//! error from the block jackknife; that of Var(L) is estimated from the histogram, that of a mean is sd / sqrt(n). The last
-//! two take neighbouring intervals for independent, which makes them somewhat too small.
+//! [`evenkeel_analysis::comparison`] says what surely differs; here it gets its words. Shares alone mislead: when one cause goes, the shares of all
+//! others grow. So a finding or a call is compared by its time, in the mean interval and in the slowest 1 %.
 
+mod bounds;
 mod changes;
 pub mod groups;
-mod matching;
+mod markdown;
+mod row;
 mod spread;
+mod summary;
 mod terminal;
+mod tree;
 
-use evenkeel_analysis::profile::{PROFILE_VERSION, Profile};
+use evenkeel_analysis::comparison::bounds::Bound;
+use evenkeel_analysis::comparison::fieller::Pair;
+use evenkeel_analysis::comparison::load::{Another, Load};
+use evenkeel_analysis::comparison::parts::{PROCESSOR, Parts};
+use evenkeel_analysis::comparison::rows::{self, Circumstances};
+use evenkeel_analysis::comparison::sides::Side;
+use evenkeel_analysis::profile::Profile;
 use serde::Serialize;
 
-use crate::{html, names, units, words};
-pub use changes::{Change, ERRORS_MIN, FactorChange, FindingChange, NodeChange};
-pub use matching::Match;
+use crate::html;
+pub use bounds::{BoundResult, Told};
+pub use row::{Kind, Of, Row, Verdict};
+pub use tree::Node;
 
-/// Columns of a factor's name in the summary.
-const NAME_WIDTH: usize = 60;
+/// Version of the JSON.
+pub const COMPARISON_VERSION: u32 = 2;
 
-/// Two profiles and what changed from the first to the second.
+/// What both sides are.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Their profiles.
+    pub profiles: [&'a Profile; 2],
+    /// Their recordings, in blocks of time.
+    pub sides: &'a [Side; 2],
+    /// What time is divided into.
+    pub parts: &'a Parts,
+    /// Names of classes, by id.
+    pub classes: &'a [String],
+    /// What differs between the recordings.
+    pub differing: &'a [Difference],
+    /// Both sides are intervals of the same kind.
+    pub same_interval: bool,
+    /// Both sides were recorded with waits.
+    pub has_waits: bool,
+    /// Calls that only some recordings timed: how many, and some of them.
+    pub timed_in_some: Option<&'a (usize, Vec<String>)>,
+    /// Changes that are not to be.
+    pub bounds: &'a [Bound],
+}
+
+/// What differs between the recordings of both sides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// `interval`, `program`, `build`, `server`, `command`, `host`, `waits`, `options`.
+    pub what: &'static str,
+    /// Before.
+    pub before: String,
+    /// After.
+    pub after: String,
+}
+
+/// What changed.
 #[derive(Clone, Debug, Serialize)]
-pub struct Comparison<'a> {
-    /// Version of the JSON, that of the profile's.
+pub struct Comparison {
+    /// [`COMPARISON_VERSION`].
     pub version: u32,
-    /// The outcome in one or two sentences.
+    /// The interval's name.
+    pub interval: String,
+    /// The outcome in a few sentences.
     pub summary: String,
+    /// What a client may wait for that is in no interval, where a preset knows.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub outside: String,
     /// What makes the comparison doubtful.
     pub warnings: Vec<String>,
+    /// Recordings before and after.
+    pub recordings: [usize; 2],
     /// Intervals before and after.
     pub intervals: [u64; 2],
-    /// Mean, standard deviation and percentiles, in that order.
-    pub latency: Vec<LatencyChange>,
-    /// Nodes of both trees, largest change of contribution first.
-    pub nodes: Vec<NodeChange>,
-    /// Findings of both profiles, largest change first.
-    pub findings: Vec<FindingChange>,
-    /// Factors of both profiles, largest change of contribution first.
-    pub factors: Vec<FactorChange>,
+    /// What differs between the recordings.
+    pub options_differ: Vec<Difference>,
+    /// The load; absent where the recordings do not say how long they took.
+    pub load: Option<LoadChange>,
+    /// Every figure, those of the latency first, then findings and calls by what they change in the slowest 1 %.
+    pub rows: Vec<Row>,
+    /// Bounds that were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<BoundResult>,
+    /// Calls with their times on both sides.
     #[serde(skip)]
-    before: &'a Profile,
-    #[serde(skip)]
-    after: &'a Profile,
+    tree: Option<Node>,
 }
 
-/// One figure of the latency's distribution.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LatencyChange {
-    /// `mean`, `sd`, `p50` .. `max`.
-    pub name: String,
+/// The load before and after.
+#[derive(Clone, Debug, Serialize)]
+pub struct LoadChange {
+    /// Intervals a second.
+    pub rate_per_s: Figure,
+    /// Intervals at once, on average.
+    pub concurrency: Figure,
+    /// Of intervals, the part that is of each class; empty where they have none.
+    pub classes: Vec<ClassChange>,
+    /// The change of the mean latency, divided by the mix of classes; absent where intervals have none.
+    pub mean_change_ns: Option<MixChange>,
+    /// Why it is another load: `load` or `mix`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub another: Option<&'static str>,
+}
+
+/// A figure of the load.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Figure {
     /// Before.
-    pub before_ns: f64,
+    pub before: f64,
     /// After.
-    pub after_ns: f64,
-    /// after / before - 1; absent where before is nought.
-    pub change_fraction: Option<f64>,
+    pub after: f64,
+    /// after / before - 1.
+    pub change: Option<f64>,
+    /// Its interval of 95 %: from.
+    pub low: Option<f64>,
+    /// To.
+    pub high: Option<f64>,
 }
 
-impl<'a> Comparison<'a> {
-    /// Compares `after` with `before`.
-    pub fn new(before: &'a Profile, after: &'a Profile) -> Self {
-        let nodes = changes::nodes(before, after);
-        let factors = changes::factors(before, after);
-        Self {
-            version: PROFILE_VERSION,
-            summary: summary(before, after, &nodes) + &first_factor(before, &factors),
-            warnings: warnings(before, after),
+/// A class before and after.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassChange {
+    /// Its name.
+    pub name: String,
+    /// Its part of the intervals before.
+    pub before: f64,
+    /// After.
+    pub after: f64,
+}
+
+/// The change of the mean latency: the three add up to it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct MixChange {
+    /// Other classes than before.
+    pub mix: f64,
+    /// The same classes, slower or quicker.
+    pub within: f64,
+    /// What is both.
+    pub both: f64,
+}
+
+impl From<&Pair> for Figure {
+    fn from(pair: &Pair) -> Figure {
+        let interval = pair.interval();
+        Figure {
+            before: pair.before.value,
+            after: pair.after.value,
+            change: pair.change(),
+            low: interval.map(|[low, _]| low),
+            high: interval.map(|[_, high]| high),
+        }
+    }
+}
+
+impl LoadChange {
+    fn of(load: &Load, classes: &[String]) -> LoadChange {
+        let mix = load.mix.as_ref();
+        let parts = mix.iter().flat_map(|mix| mix.parts.iter().enumerate());
+        let parts = parts.filter(|(_, [before, after])| before + after > 0.0);
+        LoadChange {
+            rate_per_s: Figure::from(&load.rate),
+            concurrency: Figure::from(&load.concurrency),
+            classes: parts
+                .map(|(at, &[before, after])| ClassChange {
+                    name: classes.get(at).cloned().unwrap_or_default(),
+                    before,
+                    after,
+                })
+                .collect(),
+            mean_change_ns: mix.map(|mix| MixChange {
+                mix: mix.mix_ns.value,
+                within: mix.within_ns.value,
+                both: mix.both_ns.value,
+            }),
+            another: load.another().map(|another| match another {
+                Another::Load => "load",
+                Another::Mix => "mix",
+            }),
+        }
+    }
+}
+
+impl Comparison {
+    /// Compares both sides.
+    pub fn new(input: &Input<'_>) -> Comparison {
+        let load = Load::of(input.sides);
+        let [before, after] = input.profiles;
+        let max = |profile: &Profile| profile.percentiles_ns.get("max").copied();
+        let has_processor = |side: &Side| {
+            let own = side.iter().map(|run| run.total.part(PROCESSOR).all_ns);
+            own.sum::<f64>() > 0.0
+        };
+        let circumstances = Circumstances {
+            same_interval: input.same_interval,
+            has_processor: input.has_waits && input.sides.iter().all(has_processor),
+            max_ns: [before, after].map(|profile| max(profile).unwrap_or_default()),
+        };
+        let found = rows::rows(input.sides, input.parts, load.as_ref(), &circumstances);
+        let mut rows: Vec<Row> = found.iter().map(|row| Row::of(row, input.parts)).collect();
+        row::rank(&mut rows);
+        let load = load.map(|load| (LoadChange::of(&load, input.classes), load));
+        let bounds = input.bounds.iter();
+        let rate = load.as_ref().map(|(_, load)| &load.rate);
+        let bounds = bounds.map(|bound| BoundResult::of(bound, &found, input.parts, rate));
+        let mut comparison = Comparison {
+            version: COMPARISON_VERSION,
+            interval: after.interval.clone(),
+            summary: String::new(),
+            outside: outside(input.profiles),
+            warnings: warnings(input),
+            recordings: [0, 1].map(|side: usize| input.sides[side].len()),
             intervals: [before.intervals, after.intervals],
-            latency: latency(before, after),
-            findings: changes::findings(before, after),
-            nodes,
-            factors,
-            before,
-            after,
-        }
+            options_differ: input.differing.to_vec(),
+            bounds: bounds.collect(),
+            tree: tree::of(&found, input.sides, input.parts),
+            load: load.map(|(change, _)| change),
+            rows,
+        };
+        comparison.summary = summary::of(&comparison);
+        comparison
     }
 
-    /// As a self-contained page with both flame graphs.
+    /// As a self-contained page.
     pub fn html(&self) -> String {
-        html::comparison(self.before, self.after, self)
+        html::comparison(self, &self.tree)
     }
 }
 
-/// How the standard deviation changed, and the most specific call that changed it most.
-fn summary(before: &Profile, after: &Profile, nodes: &[NodeChange]) -> String {
-    let change = after.variance_ns2 - before.variance_ns2;
-    let verb = match change {
-        c if c < 0.0 => "fell",
-        c if c > 0.0 => "rose",
-        _ => return "The standard deviation did not change.".to_string(),
-    };
-    let mut text = format!(
-        "The standard deviation {verb} from {} to {} ({}).",
-        units::duration(before.sd_ns),
-        units::duration(after.sd_ns),
-        units::signed_percent(after.sd_ns / before.sd_ns - 1.0)
-    );
-    let largest = nodes.iter().find(|node| {
-        let own = &node.contribution_ns2;
-        node.names.len() > 1 && !node.passes_on && own.significant && own.change * change > 0.0
-    });
-    if let Some(node) = largest {
-        text += &format!(
-            " The largest part of it is {}: {} {} of the variance before.",
-            called(&node.names),
-            units::signed_percent(node.change_of_variance),
-            units::error(node.change_of_variance_se)
-        );
-    }
-    text
-}
-
-/// What became of the first factor, summed over all its paths; empty where one of the profiles does not name it.
-fn first_factor(before: &Profile, factors: &[FactorChange]) -> String {
-    let first = before.factors.first();
-    let change = first.and_then(|first| {
-        let is_first = |change: &&FactorChange| change.is_of(first) && change.in_after;
-        factors.iter().find(is_first)
-    });
-    let Some(change) = change.filter(|_| before.variance_ns2 > 0.0) else {
-        return String::new();
-    };
-    let (functions, separator) = words::functions(&change.functions, change.caller.as_ref());
-    let [from, to] = [
-        change.contribution_ns2.before,
-        change.contribution_ns2.after,
-    ]
-    .map(|ns2| units::percent(ns2 / before.variance_ns2));
-    format!(
-        " The first factor before, {}, went from {from} to {to} of the variance before.",
-        names::joined(&functions, separator, NAME_WIDTH)
-    )
-}
-
-/// The last name of a path, with who calls it: `f in g`.
-fn called(names: &[String]) -> String {
-    match names {
-        // Of what the interval itself calls, the name says all.
-        [_, .., caller, call] => {
-            let [call, caller] = [call, caller].map(|name| names::without_modules(name));
-            format!("{call} in {caller}")
-        }
-        [.., call] => names::without_modules(call),
-        [] => String::new(),
+fn outside([before, after]: [&Profile; 2]) -> String {
+    match after.outside.is_empty() {
+        true => before.outside.clone(),
+        false => after.outside.clone(),
     }
 }
 
-fn warnings(before: &Profile, after: &Profile) -> Vec<String> {
+fn warnings(input: &Input<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
-    if before.interval != after.interval {
-        warnings.push(format!(
-            "The intervals differ: {} before, {} after. Latencies of different work do not compare; profile the same interval.",
-            before.interval, after.interval
-        ));
-    }
-    if before.target != after.target {
-        warnings.push(format!(
-            "The commands differ: `{}` before, `{}` after. If that is not the change you test, run both the same way.",
-            before.target, after.target
-        ));
-    }
-    for (when, profile) in [("before", before), ("after", after)] {
+    for (when, profile) in [("before", input.profiles[0]), ("after", input.profiles[1])] {
         if profile.closure.max_abs_error_ticks > 0 {
             warnings.push(format!(
                 "The parts of the profile {when} do not add up to its latencies: record it again."
             ));
         }
     }
-    warnings
-}
-
-fn latency(before: &Profile, after: &Profile) -> Vec<LatencyChange> {
-    let change = |name: &str, before_ns: f64, after_ns: f64| LatencyChange {
-        name: name.to_string(),
-        before_ns,
-        after_ns,
-        change_fraction: (before_ns > 0.0).then(|| after_ns / before_ns - 1.0),
-    };
-    let mut rows = vec![
-        change("mean", before.mean_ns, after.mean_ns),
-        change("sd", before.sd_ns, after.sd_ns),
-    ];
-    for name in crate::terminal::PERCENTILES {
-        if let (Some(b), Some(a)) = (
-            before.percentiles_ns.get(name),
-            after.percentiles_ns.get(name),
-        ) {
-            rows.push(change(name, *b, *a));
-        }
+    if let Some((calls, some)) = input.timed_in_some {
+        warnings.push(format!(
+            "{calls} calls were timed in some of the recordings only ({}): their time counts as their callers' own in all.",
+            some.join(", ")
+        ));
     }
-    rows
+    if input.sides.iter().all(|side| side.len() == 1) {
+        warnings.push(format!(
+            "One recording a side cannot tell more than that these two runs differ: how much equal runs differ is assumed ({}). Several a side tell: \
+             evenkeel compare before*.keel -- after*.keel",
+            crate::units::percent(evenkeel_analysis::comparison::sides::RUN_SPREAD)
+        ));
+    }
+    warnings
 }

@@ -1,265 +1,334 @@
 //! A comparison on a terminal.
 
-use evenkeel_analysis::profile::FactorKind;
-
-use super::{Comparison, FactorChange, Match, NodeChange};
+use super::{BoundResult, Comparison, Figure, Kind, Of, Row, Told, Verdict, summary};
 use crate::terminal::{Style, list, title};
-use crate::{fit, names, units, words};
+use crate::{fit, names, units};
 
-/// Changes below this part of the variance before are not listed.
-const CHANGE_MIN: f64 = 0.001;
+/// Columns of a row's name, at least and at most.
+const NAME: (usize, usize) = (14, 24);
+/// Columns of the others together.
+const FIGURES: usize = 66;
 
-const COLUMNS_BEFORE_FINDING: usize = 42;
-
-/// Columns before the call, without those of the mean.
-const COLUMNS_BEFORE_CALL: usize = 43;
-
-/// Columns of the mean before and after, for which there is room from this width on.
-const MEAN: usize = 25;
-const WIDTH_FOR_MEAN: usize = 90;
-
-impl Comparison<'_> {
+impl Comparison {
     /// For a terminal; of the style, width, colour and rows matter.
     pub fn terminal(&self, style: &Style) -> String {
-        render(self, style)
+        let mut sections = vec![header(self, style)];
+        sections.extend(different(self, style));
+        sections.extend(load(self, style));
+        sections.push(latency(self, style));
+        sections.extend(findings(self, style));
+        sections.extend(calls(self, style));
+        sections.extend(bounds(self, style));
+        if !self.warnings.is_empty() {
+            let plain: Vec<_> = self.warnings.iter().map(|w| fit::plain(w)).collect();
+            sections.push(list(&plain, style));
+        }
+        sections.join("\n")
     }
 }
 
-fn render(comparison: &Comparison, style: &Style) -> String {
-    let mut sections = vec![latency(comparison, style)];
-    if !comparison.warnings.is_empty() {
-        let plain: Vec<_> = comparison.warnings.iter().map(|w| fit::plain(w)).collect();
-        sections.push(list(&plain, style));
-    }
-    sections.extend(findings(comparison, style));
-    sections.push(nodes(comparison, style));
-    sections.extend(came_and_went(comparison, style));
-    sections.join("\n")
-}
-
-fn latency(comparison: &Comparison, style: &Style) -> String {
+fn header(comparison: &Comparison, style: &Style) -> String {
     let paint = style.paint();
-    let [before, after] = comparison.intervals.map(units::count);
-    let interval = fit::middle(&fit::plain(&comparison.after.interval), 40);
+    let interval = fit::middle(&fit::plain(&comparison.interval), 40);
     let mut out = format!(
         "{}  {}\n",
         paint.bold("evenkeel compare"),
         paint.bold(&interval)
     );
-    out.push_str(&paint.dim(&format!(
-        "  {:16}{:>14}{:>14}{:>12}{:>10}",
-        "", "before", "after", "change", "ratio"
-    )));
-    out.push_str(&format!(
-        "\n  {}{before:>14}{after:>14}\n",
-        paint.dim(&fit::left("intervals", 16))
-    ));
-    for row in &comparison.latency {
-        let change = row
-            .change_fraction
-            .map_or(units::ABSENT.to_string(), units::signed_percent);
-        let change = fit::right(&change, 12);
-        out.push_str(&format!(
-            "  {}{}{}{}{}\n",
-            paint.dim(&fit::left(&name(&row.name), 16)),
-            fit::right(&units::duration(row.before_ns), 14),
-            fit::right(&units::duration(row.after_ns), 14),
-            if row.after_ns > row.before_ns {
-                paint.worse(&change)
-            } else {
-                paint.better(&change)
-            },
-            fit::right(&units::ratio(row.after_ns, row.before_ns), 10),
-        ));
-    }
-    out.push('\n');
     for line in fit::wrap(&fit::plain(&comparison.summary), style.columns() - 2) {
-        out.push_str(&format!("  {line}\n"));
+        out += &format!("  {line}\n");
+    }
+    if !comparison.outside.is_empty() {
+        let text = format!(
+            "Before the interval, and in none of these numbers: {}.",
+            fit::plain(&comparison.outside)
+        );
+        for line in fit::wrap(&text, style.columns() - 2) {
+            out += &format!("  {line}\n");
+        }
     }
     out
 }
 
-/// What was found before and after; nothing where neither file has findings.
-fn findings(comparison: &Comparison, style: &Style) -> Option<String> {
-    if comparison.findings.is_empty() {
+fn different(comparison: &Comparison, style: &Style) -> Option<String> {
+    if comparison.options_differ.is_empty() {
         return None;
     }
-    let paint = style.paint();
-    let mut out = title("FINDINGS", "in % of the variance before", style);
-    out.push_str(&paint.dim("    before      after        change"));
-    out.push('\n');
-    for finding in &comparison.findings {
-        let side = |is_there: bool, part: f64| match is_there {
-            true => fit::right(&units::percent(part), 10),
-            false => fit::right("not found", 10),
-        };
-        let change = fit::right(&units::signed_percent(finding.change_of_variance), 10);
-        out.push_str(&format!(
-            "{} {} {} {}  {}\n",
-            side(finding.in_before, finding.before_fraction),
-            side(finding.in_after, finding.after_fraction),
-            if finding.change_of_variance > 0.0 {
-                paint.worse(&change)
-            } else {
-                paint.better(&change)
-            },
-            paint.dim(&fit::left(&units::error(finding.change_of_variance_se), 6)),
-            fit::middle(
-                &fit::plain(&finding.headline),
-                style.columns() - COLUMNS_BEFORE_FINDING
-            ),
-        ));
-    }
-    Some(out)
-}
-
-fn name(figure: &str) -> String {
-    if figure == "sd" {
-        "std deviation".into()
-    } else {
-        units::percentile(figure)
-    }
-}
-
-fn nodes(comparison: &Comparison, style: &Style) -> String {
-    let paint = style.paint();
-    let worth = |node: &&NodeChange| !node.passes_on && node.change_of_variance.abs() >= CHANGE_MIN;
     let mut out = title(
-        "WHAT CHANGED",
-        "in % of the variance before; callers that only pass a change on are left out",
+        "WHAT DIFFERS",
+        "between the recordings; compared is what both timed",
         style,
     );
-    let mut listed = comparison
-        .nodes
-        .iter()
-        .filter(worth)
-        .take(style.rows.saturating_mul(2))
-        .peekable();
-    if listed.peek().is_none() {
-        out.push_str("  nothing by more than 0.1 % of the variance before\n");
-        return out;
-    }
-    let mean = if has_mean(style) {
-        "    mean before > after  "
-    } else {
-        ""
-    };
-    out.push_str(&paint.dim(&format!(
-        "    variance         share before > after {mean}  call"
-    )));
-    out.push('\n');
-    for node in listed {
-        out.push_str(&row(node, style));
-    }
-    let marks = "* beyond 2 standard errors, + only after, - only before, ~ same function at a moved call site";
-    for line in fit::wrap(marks, style.columns() - 2) {
-        out.push_str(&paint.dim(&format!("  {line}")));
-        out.push('\n');
-    }
-    out
-}
-
-fn has_mean(style: &Style) -> bool {
-    style.columns() >= WIDTH_FOR_MEAN
-}
-
-fn row(node: &NodeChange, style: &Style) -> String {
-    let paint = style.paint();
-    let mean = &node.mean_ns;
-    let (before_call, mean) = if has_mean(style) {
-        let [before, after] = [mean.before, mean.after].map(units::duration);
-        (
-            COLUMNS_BEFORE_CALL + MEAN,
-            format!(" {} > {}", fit::right(&before, 11), fit::left(&after, 10)),
-        )
-    } else {
-        (COLUMNS_BEFORE_CALL, String::new())
-    };
-    let steps: Vec<_> = node.names.iter().map(|name| fit::plain(name)).collect();
-    let short: Vec<_> = steps
-        .iter()
-        .map(|name| names::without_modules(name))
-        .collect();
-    let (last, callers) = (steps.len() - 1, &short[..steps.len() - 1]);
-    let mark = match node.matched {
-        Match::Site => ' ',
-        Match::Name => '~',
-        Match::BeforeOnly => '-',
-        Match::AfterOnly => '+',
-    };
-    let change = fit::right(&units::signed_percent(node.change_of_variance), 9);
-    let first = format!(
-        "{} {} {} {} > {}{mean} {mark} {}\n",
-        if node.contribution_ns2.significant {
-            "*"
-        } else {
-            " "
-        },
-        if node.change_of_variance > 0.0 {
-            paint.worse(&change)
-        } else {
-            paint.better(&change)
-        },
-        paint.dim(&fit::left(&units::error(node.change_of_variance_se), 6)),
-        fit::right(&units::percent(node.share.before), 9),
-        fit::left(&units::percent(node.share.after), 9),
-        paint.bold(&names::shortened(
-            &steps[last],
-            style.columns() - before_call
-        )),
-    );
-    if callers.is_empty() {
-        return first;
-    }
-    let width = style.columns() - 6;
-    let site = node
-        .site_before
-        .as_ref()
-        .or(node.site_after.as_ref())
-        .map_or(String::new(), |site| {
-            format!(" [{}]", names::without_modules(&fit::plain(site)))
-        });
-    let site = fit::middle(&site, width / 3);
-    let room = width - 3 - fit::columns(&site);
-    let from = fit::middle(&fit::path(callers, room), room);
-    first + &format!("      {}\n", paint.dim(&format!("in {from}{site}")))
-}
-
-fn came_and_went(comparison: &Comparison, style: &Style) -> Option<String> {
-    let one_sided: Vec<_> = comparison
-        .factors
-        .iter()
-        .filter(|f| f.in_before != f.in_after)
-        .collect();
-    if one_sided.is_empty() {
-        return None;
-    }
-    let remark = "named in one profile only; in the other they contribute too little to be listed";
-    let mut out = title("FACTORS THAT CAME OR WENT", remark, style);
-    for factor in one_sided.iter().take(style.rows) {
-        out.push_str(&one_sided_row(factor, style));
+    for difference in &comparison.options_differ {
+        let label = fit::left(difference.what, 12);
+        for (side, value) in [("before", &difference.before), ("after", &difference.after)] {
+            let label = if side == "before" {
+                &label
+            } else {
+                &" ".repeat(12)
+            };
+            let value = fit::plain(value);
+            let value = if value.is_empty() {
+                "not known".to_owned()
+            } else {
+                value
+            };
+            out += &format!(
+                "  {label}{}{}\n",
+                style.paint().dim(&fit::left(side, 8)),
+                fit::middle(&value, style.columns() - 22)
+            );
+        }
     }
     Some(out)
 }
 
-fn one_sided_row(factor: &FactorChange, style: &Style) -> String {
-    let kind = match factor.kind {
-        FactorKind::Variance => "",
-        FactorKind::Covariance => " (pair)",
+fn load(comparison: &Comparison, style: &Style) -> Option<String> {
+    let load = comparison.load.as_ref()?;
+    let mut out = title("LOAD", "", style);
+    let number = |value: f64| match value {
+        v if v >= 100.0 => units::count(v.round() as u64),
+        v => format!("{v:.2}"),
     };
-    let (functions, separator) = words::functions(&factor.functions, factor.caller.as_ref());
-    let functions: Vec<String> = functions.into_iter().map(fit::plain).collect();
-    let (mark, verb) = if factor.in_after {
-        ("+", "came")
-    } else {
-        ("-", "went")
+    for (name, figure) in [
+        ("intervals/s", &load.rate_per_s),
+        ("at once", &load.concurrency),
+    ] {
+        out += &line(
+            name,
+            [number(figure.before), number(figure.after)],
+            figure,
+            style,
+        );
+        out.push('\n');
+    }
+    if let Some(mix) = &load.mean_change_ns {
+        let text = format!(
+            "Of the mean's change, {} are the mix of classes, {} the classes themselves, {} both.",
+            units::duration(mix.mix),
+            units::duration(mix.within),
+            units::duration(mix.both)
+        );
+        for line in fit::wrap(&text, style.columns() - 2) {
+            out += &format!("  {line}\n");
+        }
+    }
+    let moved = load
+        .classes
+        .iter()
+        .filter(|class| (class.after - class.before).abs() >= 0.005);
+    for class in moved.take(style.rows) {
+        out += &format!(
+            "  {} > {} {}\n",
+            fit::right(&units::percent(class.before), 9),
+            fit::left(&units::percent(class.after), 9),
+            fit::middle(&fit::plain(&class.name), style.columns() - 24)
+        );
+    }
+    Some(out)
+}
+
+/// Name, values, change and its interval, without the end of the line.
+fn line(name: &str, [before, after]: [String; 2], figure: &Figure, style: &Style) -> String {
+    let change = figure.change.map_or(String::new(), units::signed_percent);
+    let interval = match (figure.low, figure.high) {
+        (Some(low), Some(high)) => range(low, high),
+        _ => String::new(),
     };
     format!(
-        "  {mark} {verb} {} {}  {}{kind}\n",
-        fit::right(&units::signed_percent(factor.change_of_variance), 9),
-        style
-            .paint()
-            .dim(&fit::left(&units::error(factor.change_of_variance_se), 6)),
-        names::joined(&functions, separator, style.columns() - 36),
+        "  {}{}{}{} {}",
+        fit::left(name, name_width(style)),
+        fit::right(&before, 8),
+        fit::right(&after, 8),
+        fit::right(&change, 10),
+        fit::left(&interval, 19),
     )
+}
+
+fn name_width(style: &Style) -> usize {
+    (style.columns() - FIGURES).clamp(NAME.0, NAME.1)
+}
+
+/// `-3.1 .. +12.0 %`.
+fn range(low: f64, high: f64) -> String {
+    let number = |fraction: f64| {
+        let percent = fraction * 100.0;
+        match percent.abs() {
+            p if p >= 9999.5 => format!("{percent:+.0e}"),
+            p if p >= 999.5 => format!("{percent:+.0}"),
+            _ => format!("{:+.1}", (percent * 10.0).round() / 10.0 + 0.0),
+        }
+    };
+    format!("{} .. {} %", number(low), number(high))
+}
+
+fn columns(style: &Style) -> String {
+    let text = format!(
+        "  {}{:>8}{:>8}{:>10} {:19}verdict",
+        fit::left("", name_width(style)),
+        "before",
+        "after",
+        "change",
+        "95 % interval"
+    );
+    format!("{}\n", style.paint().dim(text.trim_end()))
+}
+
+fn row(name: &str, row: &Row, style: &Style) -> String {
+    let paint = style.paint();
+    let value = |ns: Option<f64>| ns.map_or(units::ABSENT.to_owned(), units::duration);
+    let figure = Figure {
+        before: 0.0,
+        after: 0.0,
+        change: row.change,
+        low: row.low,
+        high: row.high,
+    };
+    let text = line(name, [value(row.before), value(row.after)], &figure, style);
+    let verdict = row.verdict.name();
+    let verdict = match row.verdict {
+        Verdict::Better => paint.better(verdict),
+        Verdict::Worse => paint.worse(verdict),
+        Verdict::NotTold | Verdict::NotComparable => paint.dim(verdict),
+    };
+    format!("{text}{verdict}\n")
+}
+
+fn latency(comparison: &Comparison, style: &Style) -> String {
+    let [before, after] = comparison.intervals.map(units::count);
+    let [runs_before, runs_after] = comparison.recordings;
+    let remark = format!(
+        "{before} intervals before in {}, {after} after in {}; mean and deviation count the very slowest as the cap",
+        recordings(runs_before),
+        recordings(runs_after)
+    );
+    let mut out = title("LATENCY", &remark, style) + &columns(style);
+    let own = |row: &&Row| matches!(row.kind, Kind::Latency | Kind::Machine);
+    for one in comparison.rows.iter().filter(own) {
+        out += &row(&summary::name(one), one, style);
+    }
+    out + &reasons(comparison.rows.iter().filter(own), style)
+}
+
+fn recordings(number: usize) -> String {
+    match number {
+        1 => "1 recording".to_owned(),
+        number => format!("{number} recordings"),
+    }
+}
+
+/// Why rows cannot be compared, each reason once.
+fn reasons<'a>(rows: impl Iterator<Item = &'a Row>, style: &Style) -> String {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for row in rows {
+        let Some(why) = row.why.as_deref() else {
+            continue;
+        };
+        let name = fit::plain(&summary::name(row));
+        match reasons.iter_mut().find(|(of, _)| *of == why) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    let mut out = String::new();
+    for (why, names) in reasons {
+        for line in fit::wrap(&format!("{}: {why}", names.join(", ")), style.columns() - 2) {
+            out += &format!("  {}\n", style.paint().dim(&line));
+        }
+    }
+    out
+}
+
+fn of(row: &Row) -> &'static str {
+    match row.of {
+        Of::All => "mean interval",
+        Of::Slow => "slowest 1 %",
+    }
+}
+
+fn findings(comparison: &Comparison, style: &Style) -> Option<String> {
+    let own = |row: &&Row| row.kind == Kind::Finding;
+    let rows: Vec<&Row> = comparison.rows.iter().filter(own).collect();
+    rows.first()?;
+    let remark = "time of each, what changes the slowest 1 % most first; times do not overlap";
+    let mut out = title("FINDINGS", remark, style) + &columns(style);
+    for both in rows.chunk_by(|a, b| a.at == b.at) {
+        let name = names::shortened(&fit::plain(&both[0].what), style.columns() - 2);
+        out += &format!("  {}\n", style.paint().bold(&name));
+        for one in both {
+            out += &row(of(one), one, style);
+        }
+    }
+    Some(out + &reasons(rows.into_iter(), style))
+}
+
+fn calls(comparison: &Comparison, style: &Style) -> Option<String> {
+    let own = |row: &&Row| row.kind == Kind::Call;
+    let mut all = comparison.rows.iter().filter(own).peekable();
+    all.peek()?;
+    let told = all.filter(|row| row.verdict.is_told() && !row.passes_on);
+    let told: Vec<&Row> = told.collect();
+    let remark = "time with what they call; callers that only pass a change on are left out";
+    let mut out = title("CALLS", remark, style);
+    if told.is_empty() {
+        out += "  no difference told\n";
+        return Some(out);
+    }
+    out += &columns(style);
+    for both in told.chunk_by(|a, b| a.at == b.at).take(style.rows) {
+        let function = fit::plain(both[0].function.as_deref().unwrap_or_default());
+        let name = names::shortened(&function, style.columns() / 2);
+        let callers: Vec<String> = both[0]
+            .callers
+            .iter()
+            .map(|name| names::without_modules(&fit::plain(name)))
+            .collect();
+        let room = style.columns() - fit::columns(&name) - 7;
+        let from = fit::middle(&fit::path(&callers, room), room);
+        let paint = style.paint();
+        out += &format!(
+            "  {} {}\n",
+            paint.bold(&name),
+            paint.dim(&format!("in {from}"))
+        );
+        for one in both {
+            out += &row(of(one), one, style);
+        }
+    }
+    Some(out)
+}
+
+fn bounds(comparison: &Comparison, style: &Style) -> Option<String> {
+    if comparison.bounds.is_empty() {
+        return None;
+    }
+    let paint = style.paint();
+    let mut out = title("BOUNDS", "", style);
+    for bound in &comparison.bounds {
+        let word = told(bound);
+        let word = match bound.told {
+            Told::Beyond => paint.worse(&fit::left(word, 10)),
+            Told::Within => paint.better(&fit::left(word, 10)),
+            Told::NotTold => paint.dim(&fit::left(word, 10)),
+        };
+        let name = fit::plain(&bound.bound);
+        let room = style.columns() - 42;
+        let interval = match (&bound.why, bound.low, bound.high) {
+            (Some(why), ..) => fit::middle(why, 28),
+            (None, Some(low), Some(high)) => range(low, high),
+            _ => String::new(),
+        };
+        out += &format!("  {word}{} {interval}\n", fit::left(&name, room));
+    }
+    Some(out)
+}
+
+/// In words.
+pub(super) fn told(bound: &BoundResult) -> &'static str {
+    match bound.told {
+        Told::Beyond => "beyond",
+        Told::Within => "within",
+        Told::NotTold => "not told",
+    }
 }

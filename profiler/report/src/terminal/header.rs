@@ -8,7 +8,7 @@ use crate::{fit, messages, names, units, words};
 /// The part of the time below which traps are not mentioned.
 const TRAPPING_LITTLE: f64 = 0.0005;
 
-pub(crate) const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p999", "max"];
+const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p999", "max"];
 
 pub(super) fn render(profile: &Profile, style: &Style) -> String {
     let paint = style.paint();
@@ -29,6 +29,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
     for (label, text) in [
         ("PART ONLY", words::explains_a_part(profile)),
         ("intervals", intervals(profile)),
+        ("not in it", profile.outside.clone()),
         ("latency", latency(profile)),
         ("percentiles", percentiles(profile)),
         ("time", words::time(&profile.time_spent)),

@@ -19,7 +19,6 @@ mod waits;
 use evenkeel_analysis::profile::Profile;
 
 use crate::paths::Paths;
-pub(crate) use header::PERCENTILES;
 pub(crate) use notes::list;
 pub(crate) use style::title;
 pub use style::{Style, WIDTH_MIN};

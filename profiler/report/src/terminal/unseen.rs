@@ -46,11 +46,5 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
             }
         }
     }
-    if !profile.outside.is_empty() {
-        let text = format!("In no interval: {}.", profile.outside);
-        for line in fit::wrap(&text, style.columns() - 2) {
-            out.push_str(&format!("  {line}\n"));
-        }
-    }
     Some(out)
 }

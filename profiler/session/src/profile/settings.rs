@@ -90,6 +90,8 @@ pub struct Settings {
     pub k: usize,
     /// Where to record.
     pub recording: Option<PathBuf>,
+    /// What was asked for, as the user wrote it: a recording says so.
+    pub options: String,
     /// Record sums only, those of so long at a time ([`evenkeel_analysis::fleet::minutes`]).
     pub summary: Option<Duration>,
 }

@@ -1,48 +1,16 @@
-//! `evenkeel compare`.
+//! `evenkeel compare --by`: groups of recordings.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_recording::Meta;
-use evenkeel_report::compare::Comparison;
 use evenkeel_report::compare::groups::{Group, Groups};
 use evenkeel_report::{json, messages};
 
+use super::Arguments;
 use crate::output::{self, Failure};
-use crate::report::{self, Ranking};
-
-/// Show two recordings side by side, or many by host or build: what differs, with its error
-///
-/// Two recordings: what changed from the first to the second, node by node. With --by, recordings are grouped by an attribute that they
-/// have, and each group is compared with the others that do not differ: which hosts stand out, in which finding. Chance differences
-/// among many comparisons are corrected for.
-#[derive(Args)]
-#[command(after_help = "\
-Examples:
-  evenkeel compare before.keel after.keel --html change.html
-  evenkeel compare --by host web1.keel web2.keel web3.keel
-  evenkeel compare --by build --canary 3f2a fleet.keel")]
-pub struct Arguments {
-    /// The recording before the change and the one after it; with --by any number, merged ones too
-    #[arg(required = true, value_name = "RECORDING")]
-    recordings: Vec<PathBuf>,
-    /// Compare groups of recordings
-    #[arg(long, value_name = "ATTRIBUTE")]
-    by: Option<By>,
-    /// Compare only this group (the beginning of its name is enough) with the others
-    #[arg(long, value_name = "GROUP", requires = "by")]
-    canary: Option<String>,
-    /// Print the comparison as JSON
-    #[arg(long)]
-    json: bool,
-    /// Also write a self-contained HTML page
-    #[arg(long, value_name = "FILE", conflicts_with = "by")]
-    html: Option<PathBuf>,
-    #[command(flatten)]
-    ranking: Ranking,
-}
+use crate::report;
 
 /// What recordings are grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -92,33 +60,8 @@ impl By {
     }
 }
 
-/// Runs the command.
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    if let Some(by) = arguments.by {
-        return groups(&arguments, by);
-    }
-    let [before, after] = &arguments.recordings[..] else {
-        return Err(Failure::Usage(format!(
-            "compare takes two recordings, {} are named: with --by host (build, server, options, day) it takes any number",
-            arguments.recordings.len()
-        )));
-    };
-    let before = report::load(std::slice::from_ref(before), &arguments.ranking, &[])?;
-    let after = report::load(std::slice::from_ref(after), &arguments.ranking, &[])?;
-    let comparison = Comparison::new(&before.profile, &after.profile);
-    if let Some(path) = &arguments.html {
-        output::write(path, &comparison.html())?;
-    }
-    if arguments.json {
-        output::print(&format!("{}\n", json::render(&comparison)))?;
-    } else {
-        let style = output::style(output::stdout_is_terminal(), "p99", false, 15);
-        output::print(&comparison.terminal(&style))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn groups(arguments: &Arguments, by: By) -> Result<ExitCode, Failure> {
+/// Compares the groups.
+pub fn run(arguments: &Arguments, by: By) -> Result<ExitCode, Failure> {
     let paths = &arguments.recordings;
     let metas = evenkeel_recording::attributes(paths)?;
     let mut names: Vec<String> = metas.iter().map(|meta| by.of(meta)).collect();
@@ -156,12 +99,11 @@ fn groups(arguments: &Arguments, by: By) -> Result<ExitCode, Failure> {
         .map(|(group, profile)| (group.clone(), profile))
         .collect();
     let groups = Groups::new(by.name(), &members, canary.as_deref());
-    if arguments.json {
-        output::print(&format!("{}\n", json::render(&groups)))?;
-    } else {
+    let text = || {
         let style = output::style(output::stdout_is_terminal(), "p99", false, 15);
-        output::print(&groups.terminal(&style))?;
-    }
+        groups.terminal(&style)
+    };
+    arguments.json.output(|| json::render(&groups), text)?;
     Ok(ExitCode::SUCCESS)
 }
 
