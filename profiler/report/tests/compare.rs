@@ -147,7 +147,7 @@ fn names_are_no_markup() {
     let comparison = Sides::new([100_000.0, 300_000.0], hostile).compared(&["p99 > +10%"]);
     let markdown = comparison.markdown();
     assert!(
-        markdown.contains("| `p99 &gt; +10%` | ❌ beyond |"),
+        markdown.contains("| p99 &gt; +10% | ❌ beyond |"),
         "{markdown}"
     );
     assert!(markdown.contains("🔴 worse") && !markdown.contains("<script"));

@@ -33,7 +33,7 @@ impl Comparison {
                     None => change(bound.change, bound.low, bound.high),
                 };
                 let (name, told) = (text(&bound.bound), terminal::told(bound));
-                out += &format!("| `{name}` | {mark} {told} | {change} |\n");
+                out += &format!("| {name} | {mark} {told} | {change} |\n");
             }
         }
         if !self.options_differ.is_empty() {
