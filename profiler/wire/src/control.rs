@@ -1,5 +1,6 @@
 //! The control page and the table of modules.
 
+use crate::keeping::KeepTable;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 
 /// What the agents do.
@@ -94,6 +95,8 @@ pub struct Control {
     pub fault_signal: AtomicU32,
     /// The probe in whose hook the first was, plus one; 0: there was none. Written last.
     pub fault_probe: AtomicU32,
+    /// Which intervals are kept when they end.
+    pub keep: KeepTable,
 }
 
 impl Control {

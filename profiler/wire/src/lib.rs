@@ -34,6 +34,7 @@ extern crate alloc;
 
 pub mod control;
 pub mod event;
+mod keeping;
 mod latencies;
 pub mod plan;
 pub mod record;
@@ -46,6 +47,7 @@ pub use arch::clock::now_ticks;
 pub use arch::code::{Operand, PieceFix};
 pub use control::{Control, Fixed, Frozen, Mode, Module, ModuleState};
 pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
+pub use keeping::{Keep, KeepTable};
 pub use latencies::{LATENCY_CLASSES, LatencyCounts, latency_class, latency_class_start};
 pub use plan::{Displaced, Form, Label, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};
@@ -57,7 +59,7 @@ pub use waits::Kind;
 /// First eight bytes of every arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"EVENKEEL");
 /// Version of this layout; agent and session refuse each other when it differs.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// ELF files one session can tell apart.
 pub const MODULES_MAX: usize = 512;
