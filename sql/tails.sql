@@ -6,12 +6,13 @@ WITH latencies AS (
     SELECT
         i.run, i.day, i.host, i.interval,
         i.ticks_per_ns,
+        COALESCE(i.weight, 1) AS weight,
         CAST(i.latency_ticks AS DOUBLE) / i.ticks_per_ns AS latency_ns,
         CAST(i.bucket_ticks AS DOUBLE) / i.ticks_per_ns AS bucket_ns
     FROM intervals AS i
 ),
 buckets AS (
-    SELECT bucket_ns, COUNT(*) AS intervals, SUM(latency_ns) AS latency_ns
+    SELECT bucket_ns, SUM(weight) AS intervals, SUM(weight * latency_ns) AS latency_ns
     FROM latencies
     GROUP BY bucket_ns
 ),
@@ -57,8 +58,8 @@ spent AS (
     SELECT
         s.node,
         l.bucket_ns,
-        SUM(CAST(s.inclusive_ticks AS DOUBLE) / l.ticks_per_ns) AS inclusive_ns,
-        SUM(CAST(s.exclusive_ticks AS DOUBLE) / l.ticks_per_ns) AS exclusive_ns
+        SUM(l.weight * CAST(s.inclusive_ticks AS DOUBLE) / l.ticks_per_ns) AS inclusive_ns,
+        SUM(l.weight * CAST(s.exclusive_ticks AS DOUBLE) / l.ticks_per_ns) AS exclusive_ns
     FROM times AS s
     JOIN latencies AS l
         ON l.run = s.run AND l.interval = s.interval AND l.day = s.day AND l.host = s.host

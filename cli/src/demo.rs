@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use evenkeel_analysis::profile::SamplingRule;
 use evenkeel_intervals::presets::Preset;
 use evenkeel_report::{advice, html, terminal};
 use evenkeel_servers::{Length, Options, Pgbench, PostgreSql, Script, ServerError};
@@ -192,6 +193,7 @@ fn session(
             specificity: 2,
             opened_at_once: 5,
         },
+        sampling: SamplingRule::Latency,
         k: 10,
         waits: false,
         named: Vec::new(),

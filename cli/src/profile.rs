@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
+use evenkeel_analysis::profile::SamplingRule;
 use evenkeel_intervals::presets::{PRESETS, Preset};
 use evenkeel_intervals::spec::{NamedCall, Role};
 use evenkeel_report::{advice, html, json, terminal};
@@ -78,6 +79,11 @@ pub struct Options {
     /// Cost allowed, estimated and measured, as a fraction of the latency
     #[arg(long, value_name = "FRACTION", default_value = "3%", value_parser = values::fraction)]
     max_overhead: f64,
+    /// Which intervals to record, where all would cost too much. latency: when an interval ends; all of the slow ones, and of the others a
+    /// part, each of which stands for several. uniform: when it begins, each with the same probability. all: every one,
+    /// whatever it costs. With --waits, latency and uniform record everything in windows of time
+    #[arg(long, value_name = "latency|uniform|all", default_value = "latency", value_parser = values::sampling)]
+    sampling: SamplingRule,
     /// Contribution to the variance below which nothing is opened or reported
     #[arg(long, value_name = "FRACTION", default_value = "1%", value_parser = values::fraction)]
     threshold: f64,
@@ -141,6 +147,7 @@ Examples:
   evenkeel profile --interval 'server.c:begin_work..end_work,within=worker_loop' -- ./server
   evenkeel profile --preset postgres --summary -o day.keel -- postgres -D data
   evenkeel profile --interval 'libstore.so!commit' --html commit.html -- ./server
+  evenkeel profile --preset postgres --sampling uniform -o uniform.keel -- postgres -D data
   evenkeel profile --preset mariadb --waits --html waits.html -- mariadbd --datadir=data
   evenkeel profile --interval 'new_request..free_request,key=returned:0' --work 'handle,key=0' -- ./server";
 
@@ -258,6 +265,7 @@ impl Options {
                 specificity: self.specificity,
                 opened_at_once: 5,
             },
+            sampling: self.sampling,
             k: self.k,
             recording: self.output.clone(),
             options: written(std::env::args().skip(1)),

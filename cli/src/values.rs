@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use evenkeel_analysis::profile::SamplingRule;
+
 /// The longest that anything can be asked to last: 30 years.
 const DURATION_MAX: Duration = Duration::from_secs(30 * 366 * 86_400);
 
@@ -57,6 +59,18 @@ pub fn tail(text: &str) -> Result<String, String> {
         "p99.9" => Ok("p999".to_owned()),
         _ => Err(format!(
             "{text:?} is not a tail that is kept; there are p95, p99 and p99.9"
+        )),
+    }
+}
+
+/// `uniform`, `latency` or `all`.
+pub fn sampling(text: &str) -> Result<SamplingRule, String> {
+    match text {
+        "uniform" => Ok(SamplingRule::Uniform),
+        "latency" => Ok(SamplingRule::Latency),
+        "all" => Ok(SamplingRule::All),
+        _ => Err(format!(
+            "{text:?} is no way to choose intervals; there are uniform, latency and all"
         )),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
-use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::profile::{Profile, SamplingRule};
 use evenkeel_drive::target::Target;
 use evenkeel_intervals::presets::Preset;
 use evenkeel_report::advice;
@@ -160,6 +160,7 @@ impl Watched {
                 specificity: 2,
                 opened_at_once: 5,
             },
+            sampling: SamplingRule::Latency,
             named: Vec::new(),
             k: 10,
             recording: None,

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
-    EVERY_INTERVAL, assert_complete, calls, closed, measured, measured_quietly, measured_with,
-    quietest, with_truth,
+    EVERY_INTERVAL, assert_complete, calls, closed, measured, measured_once, measured_quietly,
+    measured_with, quietest, with_truth,
 };
 use crate::support::build::{program, program_with};
 use crate::support::run::{Place, has_opened_all};
@@ -519,4 +519,22 @@ fn slow_intervals_of_many_calls_are_kept() {
     assert!(number(the(&profile, "work"), "share") > 0.9);
     let reported = profile["unpatched"].to_string() + &profile["warnings"].to_string();
     assert!(reported.contains("lost records"), "{reported}");
+}
+
+/// One interval in 5,000 stalls for 40 ms. Where not all can be taken in, every stall is, and they are the answer.
+#[test]
+fn rare_stalls_are_all_kept() {
+    const ONE_IN: f64 = 5_000.0;
+    let options = ["--max-overhead", "4%"];
+    let profile = measured_once(&options, "stalls", "serve", 300_000);
+    let sampling = &profile["sampling"];
+    assert_eq!(sampling["rule"], "latency");
+    assert!(number(sampling, "seen") > 0.9 * 300_000.0, "{sampling:#}");
+    assert!(number(sampling, "slowest") >= 0.9 / ONE_IN, "{sampling:#}");
+    // What a busy machine adds is no stall.
+    let share = number(the(&profile, "write_log"), "share");
+    assert!(share > 0.6, "{share}: {sampling:#}");
+    // As clients see it: of one in 5,000 that takes 40 ms, 0.57 ms at the least.
+    let sd_ms = 1e-6 * number(sampling, "sd_ns");
+    assert!(sd_ms > 0.5, "{sd_ms}");
 }

@@ -86,7 +86,7 @@ impl<'a> Planted<'a> {
             summary: true,
             ..self.meta()
         };
-        let mut writer = Writer::create_of_sums(path).unwrap();
+        let mut writer = Writer::create(path).unwrap();
         self.begin(&mut writer, &meta);
         let mut analysis = Analysis::new(meta.cost());
         analysis.plan_changed(plan());

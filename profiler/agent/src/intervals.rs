@@ -9,7 +9,7 @@ use evenkeel_patch::arch::stubs::{Registers, restore_return};
 use evenkeel_patch::thread::{Label, OpenInterval};
 use evenkeel_patch::{Frame, Thread, thread};
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Control, Form, Mode, Open, Probe, Record, Role, Stamp};
+use evenkeel_wire::{Control, Form, Keep, Mode, Open, Probe, Record, Role, Stamp};
 
 use crate::arena::{self, Arena};
 use crate::labels::Found;
@@ -145,6 +145,12 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         end_recording(thread);
         return false;
     }
+    if core::mem::take(&mut thread.gives_back) {
+        // A handler of a signal, or what it left: the space of the interval before is settled first.
+        rings::count_missed(thread);
+        end_recording(thread);
+        return false;
+    }
     (thread.frames_lost, thread.frames_dropped) = (0, 0);
     (thread.frames_suspended, thread.left_unseen) = (0, 0);
     thread.dropped = rings::dropped(thread);
@@ -272,7 +278,7 @@ pub fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
 }
 
 fn finish(thread: &mut Thread, now: u64) {
-    let was_recorded = thread.interval.is_recorded();
+    let (was_recorded, was_probed) = (thread.interval.is_recorded(), thread.active != 0);
     end_recording(thread);
     if !was_recorded {
         if rings::is_own(thread) {
@@ -287,6 +293,19 @@ fn finish(thread: &mut Thread, now: u64) {
         &control.shadow_full,
         core::mem::take(&mut thread.shadow_full),
     );
+    let is_whole = thread.frames_lost == 0 && rings::dropped(thread) == thread.dropped;
+    let most = match (is_whole, was_probed) {
+        (true, true) => Keep::MOST,
+        (true, false) => sampling::BYPASSED_MOST,
+        // One that lost something says so.
+        (false, _) => Keep::ALL,
+    };
+    let Some(keep) = sampling::keep(thread, control, now, most) else {
+        rings::give_back(thread);
+        rings::count_skipped(thread);
+        rings::count_latency(thread, now.saturating_sub(thread.begun_ticks));
+        return;
+    };
     if thread.frames_lost > 0 {
         count(&control.intervals_switched, 1);
         rings::write(thread, Record::abandon(now));
@@ -299,8 +318,10 @@ fn finish(thread: &mut Thread, now: u64) {
     // Last, as it may have been a marker that was dropped; and without it no end: the next beginning then reports it.
     let dropped = rings::dropped(thread).wrapping_sub(thread.dropped);
     if dropped == 0 || rings::write(thread, Record::gap(now, dropped)) {
-        rings::write(thread, Record::end_of_interval(now, code_state::applied()));
+        let end = Record::end_of_interval(now, code_state::applied(), keep);
+        rings::write(thread, end);
     }
+    rings::publish_all(thread);
 }
 
 /// An interval ends on a thread on which none is open: perhaps it was begun by another.

@@ -1,6 +1,6 @@
 //! The calling thread's ring: claiming one, and writing markers into it.
 
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{Ordering::*, compiler_fence};
 
 use evenkeel_patch::Thread;
 use evenkeel_patch::arch::counter;
@@ -87,6 +87,8 @@ fn claim_in(arena: Arena, state: RingState) -> Option<*mut RingHeader> {
         {
             header.pid.store(kernel::process_id() as u32, Relaxed);
             header.tid.store(threads::thread_id() as u32, Relaxed);
+            // An interval of the thread before that has no end.
+            header.publish();
             header.state.store(RingState::Live as u32, Release);
             return Some(ring);
         }
@@ -98,10 +100,13 @@ fn claim_in(arena: Arena, state: RingState) -> Option<*mut RingHeader> {
 pub fn release(thread: &mut Thread) {
     let ring = thread.ring;
     discard_records(thread);
-    core::sync::atomic::compiler_fence(SeqCst);
+    compiler_fence(SeqCst);
     if !ring.is_null() && !core::ptr::eq(ring, &SCRATCH.0) {
         // SAFETY: rings stay mapped.
-        unsafe { (*ring).state.store(RingState::Dead as u32, Release) };
+        unsafe {
+            (*ring).publish();
+            (*ring).state.store(RingState::Dead as u32, Release);
+        }
     }
 }
 
@@ -150,7 +155,13 @@ pub fn begin(thread: &mut Thread, stamp: Stamp, label: &Found) -> bool {
     for i in 1..count {
         put(thread.ring, position + 16 * i as u64, label.record(i - 1));
     }
-    put(thread.ring, position, Record::begin(now_ticks(), stamp));
+    header.open(position);
+    (thread.begun_at, thread.begun_ticks) = (position, now_ticks());
+    put(
+        thread.ring,
+        position,
+        Record::begin(thread.begun_ticks, stamp),
+    );
     true
 }
 
@@ -211,6 +222,29 @@ pub fn event(thread: &mut Thread, event: Event<'_>) -> bool {
         position += 16;
     }
     true
+}
+
+/// Takes the interval that ends on the thread from the session, which reads a large one before its end. False: it must be kept.
+pub fn take_back(thread: &Thread) -> bool {
+    // SAFETY: rings stay mapped.
+    is_own(thread) && unsafe { (*thread.ring).take_back(thread.begun_at) }
+}
+
+/// Gives the space of the interval that ends on the thread back; it was taken back. Nothing is recorded on the thread, so that what a
+/// handler of a signal leaves behind is of no interval.
+pub fn give_back(thread: &mut Thread) {
+    thread.gives_back = true;
+    compiler_fence(SeqCst);
+    // SAFETY: rings stay mapped.
+    unsafe { (*thread.ring).give_back(thread.begun_at) };
+    compiler_fence(SeqCst);
+    thread.gives_back = false;
+}
+
+/// Lets the session read all that the thread has written.
+pub fn publish_all(thread: &Thread) {
+    // SAFETY: rings stay mapped.
+    unsafe { (*thread.ring).publish() };
 }
 
 /// Counts an interval that is not recorded.

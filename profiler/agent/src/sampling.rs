@@ -1,13 +1,38 @@
-//! Which intervals are recorded, where not all are.
+//! Which intervals are recorded, where not all are: some are skipped when they begin, and others are not kept when they end.
 //!
 //! Each is chosen by itself, at random: every second one would be the same statement of a transaction each time.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use evenkeel_patch::Thread;
-use evenkeel_wire::now_ticks;
+use evenkeel_wire::{Control, Keep, now_ticks};
+
+use crate::rings;
 
 /// Whether the interval that begins is one of the `skip_65536` in 65536 that are left out.
 pub fn skips(thread: &mut Thread, skip_65536: u32) -> bool {
     skip_65536 != 0 && next(thread) & 0xffff < skip_65536
+}
+
+/// Of intervals whose probes are bypassed at least one in eight is kept: they are few, and the cost of probes is measured by them.
+pub const BYPASSED_MOST: Keep = Keep::of_log2(3);
+
+/// With which probability the interval that ends at `now` was kept; nothing: it is not. `most`: it may stand for no more.
+///
+/// Where waits are followed, others may need what the thread did, so that all are kept. A clock that has gone back says nothing of the
+/// latency: such an interval is kept, and the analysis counts it as malformed.
+pub fn keep(thread: &mut Thread, control: &Control, now: u64, most: Keep) -> Option<Keep> {
+    let Some(ticks) = now.checked_sub(thread.begun_ticks) else {
+        return Some(Keep::ALL);
+    };
+    if control.waits.load(Relaxed) != 0 {
+        return Some(Keep::ALL);
+    }
+    let keep = control.keep.of(ticks).min(most);
+    if keep == Keep::ALL || !rings::take_back(thread) {
+        return Some(Keep::ALL);
+    }
+    keep.keeps(next(thread)).then_some(keep)
 }
 
 /// Marsaglia's xorshift, 32 bits; seeded apart in each thread.

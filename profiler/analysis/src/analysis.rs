@@ -179,6 +179,16 @@ impl Analysis {
         self.intake.latencies.add_classes(by_class, max_ticks);
     }
 
+    /// All intervals so far, recorded or not, by class of latency ([`evenkeel_wire::latency_class`]).
+    pub fn latencies(&self) -> &[u64] {
+        self.intake.latencies.by_class()
+    }
+
+    /// Intervals for which those stand that were seen so far, in the whole run.
+    pub fn intervals_represented(&self) -> u64 {
+        self.intake.run.represented
+    }
+
     /// Forgets a thread that will send nothing more. An interval it left open is neither counted nor discarded.
     pub fn thread_ended(&mut self, thread: u64) {
         self.assembler.thread_ended(thread);

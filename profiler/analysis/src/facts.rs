@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::findings::unseen::Unopened;
 use crate::findings::warnings::Warning;
-use crate::profile::Unpatched;
+use crate::profile::{SamplingRule, Unpatched};
 
 /// What no record tells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct RunFacts {
     /// Intervals counted and not recorded, to stay within the budget.
     #[serde(default)]
     pub sampled_out: u64,
+    /// How intervals are chosen, as the user wants it; absent where nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingRule>,
     /// Intervals that could not begin because the plan was being changed.
     #[serde(default)]
     pub unplanned: u64,
@@ -49,6 +52,9 @@ impl RunFacts {
         self.sampled_out += other.sampled_out;
         self.unplanned += other.unplanned;
         self.traps += other.traps;
+        if self.sampling != other.sampling {
+            self.sampling = None;
+        }
         add_new(&mut self.unpatched, &other.unpatched);
         add_new(&mut self.names, &other.names);
         add_new(&mut self.warnings, &other.warnings);

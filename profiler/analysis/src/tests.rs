@@ -10,5 +10,6 @@ mod minutes;
 mod properties;
 mod ranking;
 mod rounds;
+mod sampling;
 mod stream;
 mod trace;

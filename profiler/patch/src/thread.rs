@@ -115,8 +115,12 @@ pub struct Thread {
     pub replacement: u64,
     /// The interval that is open.
     pub interval: OpenInterval,
-    /// When it began, if it is not recorded.
+    /// When it began.
     pub begun_ticks: u64,
+    /// Where its records begin in the ring, if it is recorded.
+    pub begun_at: u64,
+    /// Its records are being given back: no interval begins in a handler of a signal that strikes meanwhile.
+    pub gives_back: bool,
     /// The thread has passed a gate.
     pub admitted: bool,
     /// The thread has ended, or could not be set up: nothing is recorded any more.

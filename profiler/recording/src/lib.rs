@@ -61,10 +61,8 @@ use serde::{Deserialize, Serialize};
 /// First bytes of a recording.
 pub const MAGIC: &[u8; 8] = b"EVENKEEL";
 /// The newest version of the format that this program reads. 2: records of waits, passes. 3: why a thread did not run in more than
-/// two words, and who woke it. 4: several recordings in one file. 5: sums instead of records.
-pub const VERSION: u32 = 5;
-/// The version of a file of one recording.
-const VERSION_OF_ONE: u32 = 3;
+/// two words, and who woke it. 4: several recordings in one file. 5: sums instead of records. 6: intervals that stand for several.
+pub const VERSION: u32 = 6;
 
 /// What explains the records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -12,9 +12,7 @@ use evenkeel_analysis::sites::Site;
 use evenkeel_wire::Record;
 
 use crate::error::Error;
-use crate::{
-    MAGIC, Meta, OFFS, SiteEntry, VERSION, VERSION_OF_ONE, WOKEN_BY, starts_at_a_time, varint,
-};
+use crate::{MAGIC, Meta, OFFS, SiteEntry, VERSION, WOKEN_BY, starts_at_a_time, varint};
 
 /// A recording being written. Errors are kept until [`Writer::finish`], so that a full disk does not end a run.
 pub struct Writer {
@@ -31,18 +29,6 @@ impl Writer {
     /// # Errors
     /// The file cannot be made.
     pub fn create(path: &Path) -> Result<Writer, Error> {
-        Writer::begin(path, VERSION_OF_ONE)
-    }
-
-    /// The same for a recording of sums.
-    ///
-    /// # Errors
-    /// As [`Writer::create`].
-    pub fn create_of_sums(path: &Path) -> Result<Writer, Error> {
-        Writer::begin(path, VERSION)
-    }
-
-    fn begin(path: &Path, version: u32) -> Result<Writer, Error> {
         let named = |source| Error::File {
             path: path.to_owned(),
             source,
@@ -51,7 +37,7 @@ impl Writer {
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = BufWriter::with_capacity(1 << 16, options.open(path).map_err(named)?);
         let mut head = MAGIC.to_vec();
-        head.extend(version.to_le_bytes());
+        head.extend(VERSION.to_le_bytes());
         head.extend([0; 4]);
         file.write_all(&head).map_err(named)?;
         Ok(Writer {

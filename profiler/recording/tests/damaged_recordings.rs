@@ -7,7 +7,7 @@ use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
 use evenkeel_analysis::{Analysis, Options};
 use evenkeel_recording::{Meta, Replay, Writer};
-use evenkeel_wire::{Event, Record, Stamp};
+use evenkeel_wire::{Event, Keep, Record, Stamp};
 use proptest::prelude::*;
 
 /// The smallest recording of a real server.
@@ -30,7 +30,7 @@ fn of_sums() -> &'static [u8] {
             complete: true,
             ..Meta::default()
         };
-        let mut writer = Writer::create_of_sums(file.path()).expect("room for it");
+        let mut writer = Writer::create(file.path()).expect("room for it");
         writer.meta(&meta);
         for id in 0..2 {
             writer.site(id, &Site::default());
@@ -62,6 +62,7 @@ fn interval(at: u64, number: u64) -> Vec<Record> {
     };
     let end = Event::End {
         at: at + 500,
+        keep: Keep::ALL,
         generation: 1,
         open: &[],
     };

@@ -1,7 +1,7 @@
 //! A factor in plain words: what it is, and what it says to whoever wants the latency steady.
 
 use evenkeel_analysis::profile::{Activity, TimeSpent};
-use evenkeel_analysis::profile::{Caller, Factor, FactorKind, Profile, WaitedFor};
+use evenkeel_analysis::profile::{Caller, Factor, FactorKind, Profile, SamplingRule, WaitedFor};
 use evenkeel_analysis::sites::Kind;
 
 use crate::paths::Paths;
@@ -334,6 +334,46 @@ fn explain_pair(factor: &Factor) -> String {
     }
 }
 
+/// A part of the slowest below this is shown as a number of intervals.
+const SLOWEST_PERCENT: f64 = 0.001;
+/// Of `1 in 3.4`, below this number the digit behind the point is shown.
+const ONE_IN_EXACT: f64 = 9.95;
+
+/// How many intervals were recorded, and which.
+pub fn sampled(profile: &Profile) -> String {
+    let sampling = profile.sampling.as_ref();
+    let by_latency = sampling.filter(|sampling| sampling.rule == SamplingRule::Latency);
+    let Some(sampling) = by_latency else {
+        return format!(
+            "{} skipped by sampling to stay within --max-overhead",
+            units::count(profile.sampled_out)
+        );
+    };
+    let mut text = format!(
+        "kept {} of {}",
+        units::count(sampling.recorded),
+        units::count(sampling.seen)
+    );
+    let one_in = match sampling.one_in < ONE_IN_EXACT {
+        true => format!("{:.1}", sampling.one_in),
+        false => units::count(sampling.one_in.round() as u64),
+    };
+    text += &match sampling.slowest > 0.0 {
+        true => {
+            let slowest = match sampling.slowest < SLOWEST_PERCENT {
+                true => {
+                    let intervals = sampling.slowest * sampling.seen as f64;
+                    format!("{} intervals", units::count(intervals.round() as u64))
+                }
+                false => units::percent(sampling.slowest),
+            };
+            format!(": all of the slowest {slowest}, 1 in {one_in} of the rest")
+        }
+        false => format!(": 1 in {one_in}"),
+    };
+    text
+}
+
 /// What a profile does not stand for, where that is much, and what to do; empty where it stands for nearly all of the variance.
 pub fn explains_a_part(profile: &Profile) -> String {
     let Some(missing) = profile.explains_a_part() else {
@@ -358,4 +398,46 @@ pub fn explains_a_part(profile: &Profile) -> String {
         units::percent(1.0 - missing.share),
         units::percent(missing.share),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_analysis::profile::Sampling;
+
+    use super::*;
+
+    #[test]
+    fn which_intervals_were_kept_is_said() {
+        let said = |rule, slowest, one_in| {
+            let sampling = Sampling {
+                seen: 786_762,
+                recorded: 31_200,
+                slowest,
+                one_in,
+                rule,
+                ..Sampling::default()
+            };
+            sampled(&Profile {
+                sampled_out: 755_562,
+                sampling: Some(sampling),
+                ..Profile::default()
+            })
+        };
+        assert_eq!(
+            said(SamplingRule::Latency, 0.02, 64.3),
+            "kept 31,200 of 786,762: all of the slowest 2.0 %, 1 in 64 of the rest"
+        );
+        assert_eq!(
+            said(SamplingRule::Latency, 0.0002, 64.3),
+            "kept 31,200 of 786,762: all of the slowest 157 intervals, 1 in 64 of the rest"
+        );
+        assert_eq!(
+            said(SamplingRule::Latency, 0.0, 1.36),
+            "kept 31,200 of 786,762: 1 in 1.4"
+        );
+        assert_eq!(
+            said(SamplingRule::Uniform, 0.0, 25.0),
+            "755,562 skipped by sampling to stay within --max-overhead"
+        );
+    }
 }

@@ -236,6 +236,7 @@ impl Arena {
         for index in count..more {
             let ring = self.ring(index);
             ring.position.store(RING_BYTES as u64, Relaxed);
+            ring.publish();
             ring.limit
                 .store((2 * RING_BYTES - RING_SLACK_BYTES) as u64, Relaxed);
             ring.state.store(RingState::Free as u32, Release);

@@ -25,6 +25,8 @@ pub struct Drain {
     pub unplanned: u64,
     /// Records read in all.
     pub read: u64,
+    /// Records of intervals that were not kept, in all.
+    pub given_back: u64,
     /// Of the fullest ring in the last drain, bytes that waited.
     pub fullest_bytes: u64,
 }
@@ -34,6 +36,7 @@ struct Reader {
     position: u64,
     dropped: u64,
     skipped: u64,
+    given_back_bytes: u64,
     /// Latencies of intervals that were not recorded, by class, as far as they were passed on; empty where there were none.
     unrecorded: Vec<u64>,
     /// How many those are.
@@ -66,6 +69,7 @@ impl Drain {
             position: RING_BYTES as u64,
             dropped: 0,
             skipped: 0,
+            given_back_bytes: 0,
             unrecorded: Vec::new(),
             unrecorded_intervals: 0,
             key: 0,
@@ -126,8 +130,14 @@ impl Drain {
         self.skipped += skipped - reader.skipped;
         reader.skipped = skipped;
         self.unplanned += header.unplanned.swap(0, Relaxed);
-        let end = header.position.load(Acquire);
-        self.fullest_bytes = self.fullest_bytes.max(end.saturating_sub(reader.position));
+        let given_back = header.given_back.load(Relaxed);
+        self.given_back += (given_back - reader.given_back_bytes) / size_of::<Record>() as u64;
+        reader.given_back_bytes = given_back;
+        let end = readable(arena, header);
+        // What an open interval has written fills the ring, too.
+        let written = header.position.load(Acquire).max(end);
+        let waiting = written.saturating_sub(reader.position);
+        self.fullest_bytes = self.fullest_bytes.max(waiting);
         self.batch.clear();
         while reader.position < end {
             // SAFETY: inside the ring; the target's thread writes the word last.
@@ -163,10 +173,14 @@ impl Drain {
         sink.ended(key);
         reader.live = false;
         self.keys.ended(std::mem::take(&mut reader.tid), key);
-        let position = header.position.load(Acquire);
-        if position != reader.position {
+        let settled = readable(arena, header).max(reader.position);
+        if settled == reader.position {
+            // Of an interval that has no end nothing is left.
+            header.position.store(settled, Relaxed);
+        } else {
             // A thread that was killed reserved a slot and did not write it. The next one starts at the beginning of a
             // lap whose parity no slot has.
+            let position = header.position.load(Acquire).max(settled);
             let start = position.next_multiple_of(RING_BYTES as u64);
             reader.position = start;
             self.wipe(arena, index, start);
@@ -175,6 +189,7 @@ impl Drain {
                 .limit
                 .store(start + (RING_BYTES - RING_SLACK_BYTES) as u64, Relaxed);
         }
+        header.publish();
         header.state.store(RingState::Free as u32, Release);
     }
 
@@ -188,6 +203,14 @@ impl Drain {
                 word.write_volatile(word.read_volatile() & !1 | old);
             }
         }
+    }
+}
+
+/// Up to where a ring may be read: where waits are followed, all that is written counts at once.
+fn readable(arena: &Arena, header: &RingHeader) -> u64 {
+    match arena.control().waits.load(Relaxed) {
+        0 => header.readable(),
+        _ => header.position.load(Acquire),
     }
 }
 

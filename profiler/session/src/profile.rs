@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_analysis::profile::SamplingRule;
 use evenkeel_analysis::{Analysis, Options, ProbeCost, RunFacts};
 use evenkeel_kernel::Watched;
 use evenkeel_wire::Mode;
@@ -86,11 +87,8 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
     let lease = Lease::keep(&arena, &clock).map_err(Error::Arena)?;
     arena.control().mode.store(Mode::Record as u32, Release);
     arena.control().waits.store(settings.waits.into(), Release);
-    let create = match settings.summary {
-        Some(_) => Writer::create_of_sums,
-        None => Writer::create,
-    };
-    let writer = settings.recording.as_deref().map(create).transpose()?;
+    let writer = settings.recording.as_deref();
+    let writer = writer.map(Writer::create).transpose()?;
     // Before the target, which inherits what is watched.
     let mut warnings = Vec::new();
     let whom = match &settings.subject {
@@ -131,7 +129,11 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
             sites_written: 0,
         },
         kernel,
-        duty_cycle: DutyCycle::new(settings.limits.overhead_max, settings.waits),
+        duty_cycle: DutyCycle::new(
+            settings.limits.overhead_max,
+            settings.sampling,
+            settings.waits,
+        ),
         period: DRAIN_PERIODS[0],
         continuity: Continuity::default(),
         watch: diagnosis::Watch::default(),
@@ -265,12 +267,14 @@ impl Session<'_> {
         let probe_ns = self.probe_cost().ticks() / self.clock.ticks_per_ns();
         let in_flight = self.sink.analysis.as_ref().map_or(0, Analysis::in_flight);
         let work = Work {
-            records: self.drain.read,
+            records: self.drain.read + self.drain.given_back,
             probe_ns,
             kernel_ns: self.kernel.as_ref().map_or(0.0, Kernel::cost_ns),
             in_flight,
         };
-        let records = self.duty_cycle.turn(&self.arena, work);
+        let analysis = self.sink.analysis.as_ref();
+        let by_class = analysis.map_or(&[][..], Analysis::latencies);
+        let records = self.duty_cycle.turn(&self.arena, work, by_class);
         if let Some(kernel) = &mut self.kernel {
             kernel.watch_while(records);
         }
@@ -446,6 +450,11 @@ impl Session<'_> {
         RunFacts {
             missed: self.drain.missed,
             sampled_out: self.drain.skipped,
+            sampling: Some(match self.settings.sampling {
+                SamplingRule::All => SamplingRule::All,
+                _ if self.settings.waits => SamplingRule::Windows,
+                rule => rule,
+            }),
             unplanned: self.drain.unplanned,
             traps: self.arena.control().traps.load(Relaxed),
             outside: self.outside.to_owned(),

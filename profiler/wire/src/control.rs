@@ -1,5 +1,6 @@
 //! The control page and the table of modules.
 
+use crate::keeping::KeepTable;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
 
 /// What the agents do.
@@ -103,6 +104,8 @@ pub struct Control {
     pub fault_probe: AtomicU32,
     /// The name of the C library's function in whose place the agent's was that failed, or its beginning; the rest is zeros.
     pub fault_function: [AtomicU8; FAULT_FUNCTION_BYTES],
+    /// Which intervals are kept when they end.
+    pub keep: KeepTable,
 }
 
 impl Control {

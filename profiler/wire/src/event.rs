@@ -3,7 +3,7 @@
 //! ```text
 //! call                                            a completed call; calls reach the reader as they lie in the ring
 //! Begin    [time, stamp]  Label x 0-n | LabelInteger      an interval begins that stays on its thread
-//! Open x n, End [time, stamp]                             it ends; before the End the calls still running, outermost first
+//! Open x n, End [time, stamp, keep]                       it ends; before the End the calls still running, outermost first
 //! Gap      [time, count]                                  records were lost since the thread's last marker
 //! Abandon  [time]                                         the open interval was given up
 //!
@@ -17,7 +17,7 @@
 //! Attribute [value]           Object, Label x 1-n
 //! EndKeyed [time, generation << 8 | n]   Object, Open x n
 //! ```
-//! A **stamp** is the plan's generation << 1 | whether the interval's probes were on. A line with an `Object` is a **group**: its
+//! A **stamp** is the plan's generation << 1 | whether the interval's probes were on. Above it an `End` has the interval's [`Keep`]. A line with an `Object` is a **group**: its
 //! records lie one behind the other in the ring, whatever handlers of signals record meanwhile. So do a `Begin` and its
 //! labels; a handler's calls may come between the `Open`s and their `End`.
 //!
@@ -30,6 +30,7 @@ pub use decode::{Decoder, Sink};
 pub use text::Text;
 
 use crate::Kind;
+use crate::keeping::Keep;
 use crate::record::{LABEL_CHUNK, Marker, Record};
 
 /// The plan under which an interval began.
@@ -55,6 +56,10 @@ impl Stamp {
         }
     }
 }
+
+/// Bits of a [`Stamp`] in a payload.
+const STAMP_BITS: u32 = 33;
+const _: () = assert!(STAMP_BITS + u8::BITS <= crate::record::DURATION_BITS);
 
 /// What is waited for or passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,12 +87,13 @@ impl Record {
     }
 
     /// It ends.
-    pub const fn end_of_interval(at: u64, generation: u32) -> Record {
+    pub const fn end_of_interval(at: u64, generation: u32, keep: Keep) -> Record {
         let stamp = Stamp {
             generation,
             probed: true,
         };
-        Record::marker(Marker::End, at, stamp.payload())
+        let keep = (keep.log2() as u64) << STAMP_BITS;
+        Record::marker(Marker::End, at, stamp.payload() | keep)
     }
 
     /// Records were lost.
@@ -156,6 +162,8 @@ pub enum Event<'a> {
     End {
         /// When it happened.
         at: u64,
+        /// With which probability an interval of this latency was kept.
+        keep: Keep,
         /// The plan's generation now: another one than at the beginning means that the plan was changed under the interval.
         generation: u32,
         /// Calls still running, outermost first, at most `OPENS_AT_END_MAX`.
@@ -302,11 +310,12 @@ impl<'a> Event<'a> {
             Event::Label(label) => Parts::default().labelled(label),
             Event::End {
                 at,
+                keep,
                 generation,
                 open,
             } => Parts {
                 before: open,
-                ..Parts::of(Record::end_of_interval(at, generation))
+                ..Parts::of(Record::end_of_interval(at, generation, keep))
             },
             Event::Gap { at, lost } => Parts::of(Record::gap(at, lost)),
             Event::Abandon { at } => Parts::of(Record::abandon(at)),

@@ -34,6 +34,7 @@ extern crate alloc;
 
 pub mod control;
 pub mod event;
+mod keeping;
 mod latencies;
 pub mod plan;
 pub mod record;
@@ -48,6 +49,7 @@ pub use control::{
     Control, FAULT_FUNCTION_BYTES, FAULT_IN_FUNCTION, Fixed, Frozen, Mode, Module, ModuleState,
 };
 pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
+pub use keeping::{Keep, KeepTable};
 pub use latencies::{LATENCY_CLASSES, LatencyCounts, latency_class, latency_class_start};
 pub use plan::{Displaced, Form, Label, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};

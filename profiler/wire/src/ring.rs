@@ -6,8 +6,28 @@
 //! full the producer counts and drops: it never waits, and the consumer never reads a record that may be overwritten. An
 //! interval that lost a record says so itself, with a [`crate::Marker::Gap`] before its end; if that finds no room, the
 //! end is not written either.
+//!
+//! # Intervals that give their space back
+//! Whether an interval is kept is decided when it ends ([`crate::keeping`]). Until then its records are not read: the consumer reads up to
+//! `published`. The producer raises it where an interval begins, because what came before is settled, and where a kept one ends. An
+//! interval that is not kept sets `position` back to its beginning.
+//!
+//! ```text
+//!        read                published = open        position          limit
+//! ──────────┼──────────────────────┼────────────────────┼────────────────┼──
+//!           │ settled, to be read  │ the open interval  │ free           │ room for ends
+//! ```
+//! The consumer **claims** an interval that has written a quarter of the ring: it sets the lowest bit of `open`, and reads records while
+//! the interval lasts, up to [`RING_SLACK_BYTES`] below the newest. The producer takes `open` back before it decides. If that fails, the
+//! interval is kept with weight 1 whatever was drawn: it was certain to be kept.
+//!
+//! The lap bit does not distinguish a slot that was given back from one that is written. The consumer reads no such slot: they lie above
+//! `published`, or among the newest of a claimed interval. There is one exception. A handler of a signal may begin an interval while its
+//! thread writes a record. That thread's interval was then left early, and is not used.
+//!
+//! Where waits are followed, other threads' intervals need what is recorded outside of intervals, so that all is read up to `position`.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 use crate::latencies::LatencyCounts;
 
@@ -38,14 +58,80 @@ pub struct RingHeader {
     pub skipped: AtomicU64,
     /// Producer: intervals that could not begin because another thread was changing the plan.
     pub unplanned: AtomicU64,
-    _line: [u64; 2],
+    /// Producer: what lies below is settled.
+    pub published: AtomicU64,
+    /// Producer: where the open interval begins that may give its space back; 0: there is none. Consumer: plus 1, it is claimed.
+    pub open: AtomicU64,
     /// Consumer: the producer stops here.
     pub limit: AtomicU64,
     /// A [`RingState`].
     pub state: AtomicU32,
     /// Producer: latencies of the intervals that ended here and are not recorded. They only grow.
     pub unrecorded: LatencyCounts,
+    /// Producer: bytes that intervals gave back. As `dropped`, it only grows.
+    pub given_back: AtomicU64,
 }
+
+impl RingHeader {
+    /// Producer: an interval begins whose first record lies at `begin`; what came before is settled.
+    pub fn open(&self, begin: u64) {
+        self.published.store(begin, Release);
+        self.open.store(begin, Release);
+    }
+
+    /// Producer: takes the open interval from the consumer, before its end decides whether it is kept. False: the consumer has it.
+    pub fn take_back(&self, begin: u64) -> bool {
+        self.open
+            .compare_exchange(begin, 0, AcqRel, Relaxed)
+            .is_ok()
+    }
+
+    /// Producer: all that is written is settled.
+    pub fn publish(&self) {
+        self.published.store(self.position.load(Relaxed), Release);
+        self.open.store(0, Release);
+    }
+
+    /// Producer: gives back the space of the interval that begins at `begin`, which was taken back.
+    pub fn give_back(&self, begin: u64) {
+        let bytes = self.position.load(Relaxed).saturating_sub(begin);
+        self.position.store(begin, Release);
+        self.given_back
+            .store(self.given_back.load(Relaxed) + bytes, Relaxed);
+    }
+
+    /// Consumer: up to where records may be read. Claims an interval that fills the ring.
+    pub fn readable(&self) -> u64 {
+        let open = self.open.load(Acquire);
+        let begin = open & !CLAIMED;
+        if open == 0 {
+            return self.published.load(Acquire);
+        }
+        let written = self.position.load(Acquire).saturating_sub(begin);
+        let mine = begin | CLAIMED;
+        if open != mine {
+            let is_large = written > CLAIMED_FROM_BYTES;
+            let claims = || self.open.compare_exchange(open, mine, AcqRel, Relaxed);
+            if !is_large || claims().is_err() {
+                return self.published.load(Acquire);
+            }
+        }
+        let position = self.position.load(Acquire);
+        let published = self.published.load(Acquire);
+        // The position is that interval's only while it is open. A claimed one keeps its space, so that no other begins where it did.
+        if self.open.load(Acquire) == mine {
+            published.max(position.saturating_sub(RING_SLACK_BYTES as u64))
+        } else {
+            published
+        }
+    }
+}
+
+/// The bit of [`RingHeader::open`] that the consumer sets.
+const CLAIMED: u64 = 1;
+/// An interval of so many bytes is claimed.
+const CLAIMED_FROM_BYTES: u64 = RING_BYTES as u64 / 4;
+const _: () = assert!(CLAIMED_FROM_BYTES > 4 * RING_SLACK_BYTES as u64);
 
 const _: () = assert!(size_of::<RingHeader>() <= RECORDS_AT);
 

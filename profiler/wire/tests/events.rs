@@ -2,7 +2,7 @@
 
 use evenkeel_wire::event::{Sink, Stamp};
 use evenkeel_wire::record::{DURATION_BITS, LABEL_MAX, MARKER_FIRST, PROBE_ID_MASK};
-use evenkeel_wire::{Decoder, Event, Kind, LabelValue, Object, Open, Record};
+use evenkeel_wire::{Decoder, Event, Keep, Kind, LabelValue, Object, Open, Record};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -14,6 +14,7 @@ struct Part {
     key: u64,
     payload: u64,
     generation: u32,
+    keep: Keep,
     flag: bool,
     kinds: [usize; 2],
     text: Vec<u8>,
@@ -25,14 +26,17 @@ fn parts() -> impl Strategy<Value = Part> {
     let kinds = [0..Kind::ALL.len(), 0..Kind::ALL.len()];
     let numbers = (any::<u64>(), any::<u64>(), 0u64..1 << DURATION_BITS);
     let text = vec(1u8..=255, 1..=LABEL_MAX);
-    let rest = (any::<u32>(), any::<bool>(), kinds, text, vec(open, 0..=64));
+    let keep = (0..=Keep::LOG2_MAX).prop_map(Keep::of_log2);
+    let plan = (any::<u32>(), keep);
+    let rest = (plan, any::<bool>(), kinds, text, vec(open, 0..=64));
     (0u8..15, numbers, rest).prop_map(
-        |(which, (at, key, payload), (generation, flag, kinds, text, open))| Part {
+        |(which, (at, key, payload), ((generation, keep), flag, kinds, text, open))| Part {
             which,
             at,
             key,
             payload,
             generation,
+            keep,
             flag,
             kinds,
             text,
@@ -79,6 +83,7 @@ impl Part {
             }
             2 => Event::End {
                 at,
+                keep: self.keep,
                 generation: self.generation,
                 open,
             },
@@ -206,10 +211,17 @@ fn fields_lie_where_recordings_have_them() {
     assert_eq!(records(Event::Begin { at, stamp }), [(1000, 7, 0xf_fff0)]);
     let end = Event::End {
         at,
+        keep: Keep::ALL,
         generation: 3,
         open: &open,
     };
     assert_eq!(records(end), [(900, 5, 0xf_fff3), (1000, 7, 0xf_fff4)]);
+    let end = Record::end_of_interval(at, 3, Keep::of_log2(6));
+    assert_eq!(end.duration(), 6 << 33 | 7);
+    // A weight that no session writes.
+    let impossible = Record::new(at, 200 << 33 | 7, 0xf_fff4);
+    let all = Record::end_of_interval(at, 3, Keep::ALL);
+    assert_eq!(decoded(&[impossible], &[1]), decoded(&[all], &[1]));
     let wake = Event::Wake {
         at,
         object,

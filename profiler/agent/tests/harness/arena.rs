@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::*;
 
 use evenkeel_wire as wire;
 use wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
-use wire::{Control, Mode, Module, ModuleState, Record, RingHeader, RingState, Waiters};
+use wire::{Control, Keep, Mode, Module, ModuleState, Record, RingHeader, RingState, Waiters};
 
 use super::Unrecorded;
 use super::events::{Stream, decode};
@@ -139,6 +139,14 @@ impl Arena {
     pub fn skip(&self, all: bool) {
         let skipped_65536 = if all { 1 << 16 } else { 0 };
         self.control().skip_65536.store(skipped_65536, Relaxed);
+    }
+
+    /// Sets the table of what is kept.
+    pub fn keep(&self, keep: fn(u64) -> Keep) {
+        for class in 0..wire::LATENCY_CLASSES {
+            let ticks = wire::latency_class_start(class);
+            self.control().keep.set(class, keep(ticks));
+        }
     }
 
     /// What threads that ran counted of intervals which they did not record.

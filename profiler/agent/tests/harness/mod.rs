@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use arena::Arena;
-use evenkeel_wire::Kind;
+use evenkeel_wire::{Keep, Kind};
 use events::{Event, Stream};
 use plan::Hooks;
 
@@ -40,6 +40,8 @@ pub struct How<'a> {
     pub waits: bool,
     /// Sampling skips every interval.
     pub skips_all: bool,
+    /// What becomes of intervals that end, by their latency in ticks.
+    pub keep: Option<fn(u64) -> Keep>,
     pub hooks: Hooks<'a>,
     pub arguments: &'a [&'a str],
 }
@@ -74,6 +76,9 @@ pub fn run(program: &str, how: &How<'_>) -> Run {
 pub fn run_path(path: &Path, how: &How<'_>) -> Run {
     let arena = Arena::create(how.waits);
     arena.skip(how.skips_all);
+    if let Some(keep) = how.keep {
+        arena.keep(keep);
+    }
     let mut child = Command::new(path)
         .args(how.arguments)
         .env("LD_PRELOAD", build::agent())

@@ -96,6 +96,7 @@ impl Intake {
     pub(super) fn leave_out(&mut self, assembler: &mut Assembler) {
         for reason in assembler.discarded() {
             self.run.seen += 1;
+            self.run.represented += 1;
             self.run.discarded[reason as usize] += 1;
         }
         let lost = assembler.lost().values().copied();
@@ -123,11 +124,15 @@ impl Intake {
     pub(super) fn take(&mut self, finished: &Finished, source: Source<'_>) {
         let id = self.run.seen;
         self.run.seen += 1;
+        let mut weight = 1;
+        // Without a latency it stands for no others.
         if let Some(latency) = finished.subject.latency() {
             self.latencies.add(latency as u64);
+            weight = finished.weight;
         }
+        self.run.represented += weight;
         if let Err(reason) = self.add(finished, source, id) {
-            self.run.discarded[reason as usize] += 1;
+            self.run.discarded[reason as usize] += weight;
         }
     }
 
@@ -157,8 +162,9 @@ impl Intake {
         let subject = finished.subject;
         let latency = subject.latency().ok_or(Reason::Malformed)?;
         if !finished.probed {
+            let weighted = (latency, finished.weight);
             let self_cost = &mut detail.sums.self_cost;
-            self_cost.add(false, subject.begin, latency);
+            self_cost.add_weighted(false, subject.begin, weighted);
             self.note(id, round);
             return Ok(());
         }
@@ -182,13 +188,15 @@ impl Intake {
             self.begin_round_of(plan, round);
             return self.add(finished, source, id);
         }
-        let vector = self
+        let mut vector = self
             .vectoriser
             .complete(latency, self.cost, &mut detail.paths);
+        vector.weight = finished.weight;
         self.run.check_closure(vector.closure_error)?;
         let RoundSums { paths, sums, .. } = &mut *detail;
         sums.add(&vector, finished.class.into(), paths);
-        sums.self_cost.add(true, subject.begin, latency);
+        sums.self_cost
+            .add_weighted(true, subject.begin, (latency, finished.weight));
         if let Some(observed) = &mut self.observed {
             let pieces = &self.path.pieces;
             observed.add(selected.unwrap_or(round), id, finished, &vector, pieces);

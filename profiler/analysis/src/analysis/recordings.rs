@@ -130,7 +130,7 @@ impl Analysis {
         let mut added = Vec::new();
         for part in &minute.rounds {
             let rounds = &mut intake.rounds;
-            let intervals = part.intervals();
+            let intervals = part.kept();
             intake
                 .latencies
                 .add_histogram(&part.histogram, clock.unwrap_or(1.0));

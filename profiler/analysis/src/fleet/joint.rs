@@ -297,6 +297,7 @@ mod tests {
         let dot = |a: [i128; 2], b: [i128; 2]| a[0] * b[0] + a[1] * b[1];
         let mut sums = Sums {
             intervals: 2,
+            kept: 2,
             latency: 300,
             latency_squared: dot(latency, latency),
             nodes: vec![NodeSums::default(); paths.all().len()],

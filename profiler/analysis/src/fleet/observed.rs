@@ -26,6 +26,8 @@ pub struct Observed {
     pub begin: u64,
     /// Its latency, ticks.
     pub latency: i64,
+    /// For how many intervals it stands.
+    pub weight: u64,
     /// The span that it works for.
     pub trace: Option<TraceContext>,
     /// Its critical path, from its end to its beginning without gaps; empty unless waits were followed, it works for a span, and paths are
@@ -118,6 +120,7 @@ impl Observing {
             class: finished.class.into(),
             begin: finished.subject.begin,
             latency: vector.latency,
+            weight: vector.weight,
             trace: finished.trace,
             pieces: if wants_pieces {
                 pieces.to_vec()

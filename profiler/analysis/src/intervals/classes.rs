@@ -245,12 +245,12 @@ impl ClassSums {
 
     /// Adds one interval.
     pub fn add(&mut self, vector: &Vector<'_>) {
-        let latency = i128::from(vector.latency);
-        self.intervals += 1;
-        self.latency += latency;
-        self.latency_squared += latency * latency;
+        let (latency, weight) = (i128::from(vector.latency), i128::from(vector.weight));
+        self.intervals += vector.weight;
+        self.latency += weight * latency;
+        self.latency_squared += weight * latency * latency;
         for entry in vector.entries {
-            let exclusive = i128::from(entry.exclusive);
+            let exclusive = weight * i128::from(entry.exclusive);
             self.add_at(entry.node as usize, exclusive, exclusive * latency);
         }
     }

@@ -8,6 +8,8 @@ use crate::intervals::interval::Reason;
 pub struct RunCounts {
     /// Intervals seen to their end or to the loss that cost them.
     pub seen: u64,
+    /// Of those intervals the sum of the weights: the number of intervals for which they stand. One that was left out stands for itself.
+    pub represented: u64,
     /// Left out, by index into [`Reason::ALL`].
     pub discarded: [u64; Reason::ALL.len()],
     /// Vectors whose closure was checked.
@@ -24,6 +26,7 @@ impl RunCounts {
     /// Adds those of another run.
     pub fn add(&mut self, other: &RunCounts) {
         self.seen += other.seen;
+        self.represented += other.represented;
         for (mine, other) in self.discarded.iter_mut().zip(other.discarded) {
             *mine += other;
         }

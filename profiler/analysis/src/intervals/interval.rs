@@ -96,6 +96,8 @@ pub struct Finished {
     pub generation: u32,
     /// Whether its probes were on.
     pub probed: bool,
+    /// For how many intervals it stands.
+    pub weight: u64,
     /// Its class.
     pub class: u16,
     /// Its attributes.

@@ -16,6 +16,15 @@ pub struct Sampling {
     pub seen: u64,
     /// Of them, those that the profile rests on.
     pub kept: u64,
+    /// Of them, those whose inside was recorded, in all rounds.
+    #[serde(default)]
+    pub recorded: u64,
+    /// Of this part of all intervals, the slowest, every one was recorded.
+    #[serde(default)]
+    pub slowest: f64,
+    /// Of the others, one in so many was.
+    #[serde(default)]
+    pub one_in: f64,
     /// How they were chosen.
     pub rule: SamplingRule,
     /// Mean latency of all.
@@ -37,6 +46,10 @@ pub enum SamplingRule {
     All,
     /// Each with the same probability, whatever its latency.
     Uniform,
+    /// When its latency is known: all of the slow ones, and of the others a part, each of which stands for several.
+    Latency,
+    /// Each that began in one of the windows of time in which everything is recorded: where waits are followed.
+    Windows,
 }
 
 /// Intervals of latencies that the profile has less of than of others.

@@ -63,7 +63,7 @@ pub fn combine(base: Indexed<'_>, others: &[Indexed<'_>], plans: &Plans) -> Opti
     let error = evidence::largest_error(base.1, FINDING_MIN);
     let lost_max = error.min(FINDING_MIN);
     let mut order: Vec<Indexed<'_>> = others.to_vec();
-    let intervals = |detail: &RoundSums| detail.sums.blocks.intervals();
+    let intervals = |detail: &RoundSums| detail.sums.blocks.kept();
     order.sort_by_key(|(_, detail)| std::cmp::Reverse(intervals(detail)));
     order.insert(0, base);
     let shapes: Vec<Shape> = order.iter().map(|&round| shape(round, plans)).collect();

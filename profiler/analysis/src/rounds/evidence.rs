@@ -220,13 +220,13 @@ impl Recent {
 
 impl Block {
     fn add(&mut self, vector: &Vector<'_>) {
-        let latency = vector.latency as f64;
-        self.intervals += 1;
-        self.latency += latency;
-        self.latency_squared += latency * latency;
+        let (latency, weight) = (vector.latency as f64, vector.weight as f64);
+        self.intervals += vector.weight;
+        self.latency += weight * latency;
+        self.latency_squared += weight * latency * latency;
         let of = |ticks: i64| {
-            let ticks = ticks as f64;
-            [ticks, ticks * ticks, ticks * latency]
+            let (ticks, weighted) = (ticks as f64, weight * ticks as f64);
+            [weighted, weighted * ticks, weighted * latency]
         };
         for entry in vector.entries {
             let Entry {

@@ -152,7 +152,7 @@ impl Rounds {
             .filter(|&(other, _)| other != at);
         let others: Vec<_> = others
             .filter_map(|(at, round)| Some((at, round.sums()?)))
-            .filter(|(_, detail)| detail.sums.blocks.intervals() >= INTERVALS_ENOUGH)
+            .filter(|(_, detail)| detail.sums.blocks.kept() >= INTERVALS_ENOUGH)
             .collect();
         combine((at, base), &others, plans)
     }
@@ -232,7 +232,7 @@ impl Round {
     fn retire(&mut self) {
         if let Some(mut detail) = self.detail.take() {
             self.found = Some(RoundFindings::of(&detail, FINDING_MIN));
-            if detail.sums.blocks.intervals() >= INTERVALS_DEEPER {
+            if detail.sums.blocks.kept() >= INTERVALS_DEEPER {
                 detail.sums.blocks.coarsen(BLOCKS_RETIRED);
                 self.retired = Some(detail);
             }

@@ -12,8 +12,8 @@ use crate::sums::paths::{PROBES, ROOT};
 pub(super) fn cautions(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning> {
     let sample = sample(profile, total).into_iter();
     sample
-        .chain(left_out(profile, inputs))
-        .chain(loss_bias(profile, inputs))
+        .chain(left_out(inputs))
+        .chain(loss_bias(profile, inputs, total))
         .chain(closure_error(inputs))
         .chain(overhead(profile))
         .chain(probe_share(total))
@@ -37,7 +37,7 @@ fn sample(profile: &Profile, total: &Sums) -> Vec<Warning> {
 }
 
 /// Intervals that are not in the sums. What was lost under other plans than those that the profile rests on is not missing in it.
-fn left_out(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
+fn left_out(inputs: &Inputs<'_>) -> Option<Warning> {
     let run = inputs.run;
     let elsewhere = run.lost.intervals.saturating_sub(inputs.lost.intervals);
     let left_out = |reason: Reason| match reason {
@@ -46,7 +46,7 @@ fn left_out(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
     };
     let discarded = fraction(
         Reason::ALL.into_iter().map(left_out).sum::<u64>() as f64,
-        profile.intervals_seen.saturating_sub(elsewhere) as f64,
+        run.represented.saturating_sub(elsewhere) as f64,
     );
     let most = Reason::ALL
         .into_iter()
@@ -59,9 +59,9 @@ fn left_out(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
 }
 
 /// Which intervals lose records may depend on how long they take: those that fill their ring are the long ones.
-fn loss_bias(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
+fn loss_bias(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Option<Warning> {
     let ticks_per_ns = inputs.options.ticks_per_ns;
-    let (lost, kept) = (inputs.lost.intervals, profile.intervals);
+    let (lost, kept) = (inputs.lost.intervals, total.intervals);
     let lost_ns = inputs.lost.ticks as f64 / ticks_per_ns;
     let mean_ns = (profile.mean_ns * kept as f64 + lost_ns) / (kept + lost).max(1) as f64;
     let bias = fraction(mean_ns - profile.mean_ns, profile.mean_ns);

@@ -62,7 +62,7 @@ fn latency(inputs: &Inputs<'_>, total: &Sums) -> Profile {
         version: PROFILE_VERSION,
         target: options.target.clone(),
         interval: options.interval.clone(),
-        intervals: total.intervals,
+        intervals: total.kept,
         discarded: run.discarded.iter().sum(),
         discarded_by_reason: discarded_by_reason(run),
         intervals_seen: run.seen,

@@ -13,13 +13,19 @@ pub fn sampling(inputs: &Inputs<'_>) -> Option<Sampling> {
     let histogram = &inputs.round.sums.histogram;
     let ticks_per_ns = inputs.options.ticks_per_ns;
     let missing = latencies.missing_from(histogram);
-    let are_all_recorded = latencies.intervals() <= inputs.run.seen;
+    let recorded = latencies.recorded();
+    let run = inputs.run;
     Some(Sampling {
         seen: latencies.intervals(),
-        kept: inputs.round.sums.blocks.total().intervals,
-        rule: match are_all_recorded {
-            true => SamplingRule::All,
-            false => SamplingRule::Uniform,
+        kept: inputs.round.sums.blocks.kept(),
+        recorded: recorded.intervals,
+        slowest: recorded.slowest,
+        one_in: recorded.one_in,
+        rule: match inputs.facts.and_then(|facts| facts.sampling) {
+            Some(rule) => rule,
+            None if latencies.intervals() <= run.seen => SamplingRule::All,
+            None if run.represented > run.seen => SamplingRule::Latency,
+            None => SamplingRule::Uniform,
         },
         mean_ns: latencies.mean() / ticks_per_ns,
         sd_ns: latencies.standard_deviation() / ticks_per_ns,

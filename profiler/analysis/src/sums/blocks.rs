@@ -1,7 +1,7 @@
 //! Sums in time-ordered blocks, for the jackknife.
 //!
-//! Blocks are consecutive intervals by order of arrival, at most [`BLOCKS_MAX`] of equal length (the last may be
-//! shorter). When they are used up, neighbours merge and the length doubles: memory does not grow with the run.
+//! Blocks are consecutive intervals by order of arrival, at most [`BLOCKS_MAX`] that stand for about equally many (the last may
+//! stand for fewer). When they are used up, neighbours merge and the length doubles: memory does not grow with the run.
 
 use crate::sums::Sums;
 use crate::sums::jackknife::Replicates;
@@ -100,7 +100,7 @@ impl Blocks {
         if self
             .blocks
             .last()
-            .is_none_or(|last| last.intervals == self.length)
+            .is_none_or(|last| last.intervals >= self.length)
         {
             while self.blocks.len() >= blocks_max(paths) {
                 self.halve();
@@ -152,9 +152,14 @@ impl Blocks {
         &self.blocks
     }
 
-    /// All intervals.
+    /// All intervals: the sum of their weights.
     pub fn intervals(&self) -> u64 {
         self.blocks.iter().map(|block| block.intervals).sum()
+    }
+
+    /// Intervals that were added: how much is known rests on these.
+    pub fn kept(&self) -> u64 {
+        self.blocks.iter().map(|block| block.kept).sum()
     }
 
     /// Sums over all intervals.
@@ -191,6 +196,7 @@ mod tests {
                 entries: &[Entry::default()],
                 siblings: &[],
                 closure_error: 0,
+                weight: 1,
             },
             paths,
         );

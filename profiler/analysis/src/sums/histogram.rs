@@ -16,8 +16,10 @@ pub(crate) const BUCKETS_MAX: usize = 65 * OCTAVE as usize;
 /// One bucket.
 #[derive(Clone, Debug, Default)]
 pub struct Bucket {
-    /// Intervals.
+    /// Intervals: the sum of their weights.
     pub intervals: u64,
+    /// Intervals that were added.
+    pub kept: u64,
     /// By node id: sum of inclusive ticks, the root's being the sum of latencies; zero beyond its end.
     inclusive: Vec<i64>,
     /// By node id: sum of calls; zero beyond its end.
@@ -34,10 +36,11 @@ pub struct Histogram {
 
 impl Bucket {
     /// A bucket of sums by node.
-    pub(crate) fn of(intervals: u64, both: &[(i64, u64)]) -> Bucket {
+    pub(crate) fn of(intervals: u64, kept: u64, both: &[(i64, u64)]) -> Bucket {
         let (inclusive, calls) = both.iter().copied().unzip();
         Bucket {
             intervals,
+            kept,
             inclusive,
             calls,
         }
@@ -54,6 +57,7 @@ impl Bucket {
         self.intervals = self
             .intervals
             .wrapping_add_signed(sign * other.intervals as i64);
+        self.kept = self.kept.wrapping_add_signed(sign * other.kept as i64);
         if self.inclusive.len() < other.inclusive.len() {
             self.inclusive.resize(other.inclusive.len(), 0);
             self.calls.resize(other.calls.len(), 0);
@@ -131,13 +135,15 @@ impl Histogram {
         if self.buckets.len() <= at {
             self.buckets.resize(at + 1, Bucket::default());
         }
-        self.intervals += 1;
+        let weight = vector.weight;
+        self.intervals += weight;
         self.latency_max = self.latency_max.max(latency);
         let bucket = &mut self.buckets[at];
-        bucket.intervals += 1;
+        bucket.intervals += weight;
+        bucket.kept += 1;
         for entry in vector.entries {
-            let (node, calls) = (entry.node as usize, entry.calls.into());
-            bucket.add(node, entry.inclusive, calls);
+            let (node, calls) = (entry.node as usize, weight * u64::from(entry.calls));
+            bucket.add(node, weight as i64 * entry.inclusive, calls);
         }
     }
 
@@ -150,6 +156,7 @@ impl Histogram {
         self.latency_max = self.latency_max.max(other.latency_max);
         for (bucket, other) in self.buckets.iter_mut().zip(&other.buckets) {
             bucket.intervals += other.intervals;
+            bucket.kept += other.kept;
             let sums = other.inclusive.iter().zip(&other.calls);
             for (from, (&inclusive, &calls)) in sums.enumerate() {
                 if let Some(node) = node(from) {
@@ -218,6 +225,14 @@ impl Histogram {
             .enumerate()
             .filter(|(_, bucket)| bucket.intervals > 0);
         occupied.map(|(at, bucket)| (lower_bound(at), lower_bound(at + 1), bucket.intervals))
+    }
+
+    /// The same bins with the intervals that were added, whatever their weights.
+    pub(crate) fn kept_bins(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let occupied = self.buckets.iter().enumerate();
+        occupied
+            .filter(|(_, bucket)| bucket.kept > 0)
+            .map(|(at, bucket)| (lower_bound(at), lower_bound(at + 1), bucket.kept))
     }
 
     /// Largest latency, ticks, exact.
@@ -329,6 +344,7 @@ mod tests {
                 entries: &entries,
                 siblings: &[],
                 closure_error: 0,
+                weight: 1,
             });
         }
         histogram

@@ -15,6 +15,8 @@ const LACKING_MUCH: f64 = 0.1;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     by_class: Vec<u64>,
+    /// Of them, those that were recorded.
+    recorded: Vec<u64>,
     intervals: u64,
     max_ticks: u64,
     /// Sums of latencies and of their squares: exact for recorded intervals; for counted ones as if spread evenly over their class.
@@ -33,10 +35,22 @@ pub struct Missing {
     pub slower_than_ticks: u64,
 }
 
+/// Which intervals were recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Recorded {
+    /// How many.
+    pub intervals: u64,
+    /// Of this part of all intervals, the slowest, every one was.
+    pub slowest: f64,
+    /// Of the others, one in so many was.
+    pub one_in: f64,
+}
+
 impl Latencies {
-    /// Adds an interval.
+    /// Adds an interval that was recorded.
     pub fn add(&mut self, ticks: u64) {
         self.count(latency_class(ticks), 1);
+        self.count_recorded(latency_class(ticks), 1);
         self.max_ticks = self.max_ticks.max(ticks);
         self.sum += ticks as f64;
         self.squares += ticks as f64 * ticks as f64;
@@ -56,8 +70,10 @@ impl Latencies {
     /// Adds intervals of a histogram whose clock has one tick for `ratio` of these.
     pub fn add_histogram(&mut self, histogram: &Histogram, ratio: f64) {
         let here = |ticks: u64| (ticks as f64 * ratio) as u64;
-        for (from, to, count) in histogram.bins() {
-            self.count(latency_class(here(from.midpoint(to))), count);
+        for (from, to, count) in histogram.kept_bins() {
+            let class = latency_class(here(from.midpoint(to)));
+            self.count(class, count);
+            self.count_recorded(class, count);
             self.spread((from, to), count, ratio);
         }
         self.max_ticks = self.max_ticks.max(here(histogram.latency_max()));
@@ -76,6 +92,36 @@ impl Latencies {
         }
         self.by_class[class] += count;
         self.intervals += count;
+    }
+
+    fn count_recorded(&mut self, class: usize, count: u64) {
+        if self.recorded.len() <= class {
+            self.recorded.resize(class + 1, 0);
+        }
+        self.recorded[class] += count;
+    }
+
+    /// How many of each class there are.
+    pub fn by_class(&self) -> &[u64] {
+        &self.by_class
+    }
+
+    /// Which of them were recorded.
+    pub fn recorded(&self) -> Recorded {
+        let recorded = |class: usize| self.recorded.get(class).copied().unwrap_or(0);
+        let classes = self.by_class.iter().enumerate().rev();
+        let whole = classes.take_while(|&(class, &count)| recorded(class) >= count);
+        let slowest: u64 = whole.map(|(_, &count)| count).sum();
+        let all: u64 = self.recorded.iter().sum();
+        let rest = (self.intervals - slowest, all.saturating_sub(slowest));
+        Recorded {
+            intervals: all,
+            slowest: slowest as f64 / self.intervals.max(1) as f64,
+            one_in: match rest {
+                (0, _) => 1.0,
+                (rest, recorded) => rest as f64 / recorded.max(1) as f64,
+            },
+        }
     }
 
     /// How many.
@@ -207,6 +253,7 @@ mod tests {
                 entries: &entries,
                 siblings: &[],
                 closure_error: 0,
+                weight: 1,
             });
         }
         histogram
@@ -244,6 +291,24 @@ mod tests {
         near(latencies.quantile(0.99), 99_000.0);
         assert_eq!(latencies.max_ticks(), 100_000);
         assert_eq!(latencies.quantile(1.0), 100_001.0);
+    }
+
+    /// Of 1,000 intervals the ten slowest were recorded, and every tenth of the others.
+    #[test]
+    fn which_were_recorded() {
+        let mut latencies = Latencies::default();
+        for at in 0..1_000_u64 {
+            let ticks = if at < 10 { 1 << 20 } else { 1 << 10 };
+            match at % 10 == 0 || at < 10 {
+                true => latencies.add(ticks),
+                false => latencies.add_classes(&[(latency_class(ticks), 1)], ticks),
+            }
+        }
+        let recorded = latencies.recorded();
+        assert_eq!((recorded.intervals, recorded.slowest), (109, 0.01));
+        assert!((recorded.one_in - 10.0).abs() < 0.01, "{recorded:?}");
+        assert_eq!(all([1, 2, 3]).recorded().slowest, 1.0);
+        assert_eq!(all([1, 2, 3]).recorded().one_in, 1.0);
     }
 
     /// One interval in 1,000 takes 1,000 times as long, and sampling has skipped all of these: nearly all of the variance is missing.

@@ -3,11 +3,15 @@
 //!
 //! All sums are exact integers, so merging in any order gives the same result to the last bit. Even latencies of
 //! `crate::intervals::interval::LATENCY_BITS` bits leave room for 2^31 intervals.
+//!
+//! An interval that stands for several ([`evenkeel_wire::Keep`]) is added as often as its weight says. So sums, and all that follows from
+//! them, are of the intervals that ended, not of those that were kept: how many that were, [`Sums::kept`] says.
 
 pub(crate) mod accumulate;
 pub(crate) mod blocks;
 pub mod histogram;
 pub(crate) mod jackknife;
+pub mod keeping;
 pub(crate) mod latencies;
 pub(crate) mod moments;
 pub mod parts;
@@ -109,23 +113,24 @@ impl NodeSums {
         self.combine(other, |a, b| a + b);
     }
 
-    fn add(&mut self, entry: &Entry, latency: i128) {
-        let (inclusive, exclusive, calls) = (
+    fn add(&mut self, entry: &Entry, latency: i128, weight: i128) {
+        let (inclusive, exclusive, calls): (i128, i128, i128) = (
             entry.inclusive.into(),
             entry.exclusive.into(),
             entry.calls.into(),
         );
+        let weighted = [inclusive, exclusive, calls].map(|value| weight * value);
         self.combine(
             &NodeSums {
-                inclusive,
-                inclusive_squared: inclusive * inclusive,
-                inclusive_latency: inclusive * latency,
-                exclusive,
-                exclusive_squared: exclusive * exclusive,
-                exclusive_latency: exclusive * latency,
-                calls,
-                calls_squared: calls * calls,
-                calls_inclusive: calls * inclusive,
+                inclusive: weighted[0],
+                inclusive_squared: weighted[0] * inclusive,
+                inclusive_latency: weighted[0] * latency,
+                exclusive: weighted[1],
+                exclusive_squared: weighted[1] * exclusive,
+                exclusive_latency: weighted[1] * latency,
+                calls: weighted[2],
+                calls_squared: weighted[2] * calls,
+                calls_inclusive: weighted[2] * inclusive,
             },
             |a, b| a + b,
         );
@@ -148,8 +153,10 @@ impl NodeSums {
 /// Sums over intervals. Nodes and pairs beyond the end of the vectors are zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Intervals.
+    /// Intervals: of those that were added, the sum of the weights.
     pub intervals: u64,
+    /// Intervals that were added.
+    pub kept: u64,
     /// Sum of L.
     pub latency: i128,
     /// Sum of L^2.
@@ -169,18 +176,19 @@ impl Sums {
             self.nodes.resize(paths.all().len(), NodeSums::default());
             self.pairs.resize(paths.pairs(), 0);
         }
-        let latency = i128::from(vector.latency);
-        self.intervals += 1;
-        self.latency += latency;
-        self.latency_squared += latency * latency;
+        let (latency, weight) = (i128::from(vector.latency), i128::from(vector.weight));
+        self.intervals += vector.weight;
+        self.kept += 1;
+        self.latency += weight * latency;
+        self.latency_squared += weight * latency * latency;
         for entry in vector.entries {
-            self.nodes[entry.node as usize].add(entry, latency);
+            self.nodes[entry.node as usize].add(entry, latency, weight);
         }
         for parts in vector
             .siblings
             .chunk_by(|_, next| next.ordinal != BODY_ORDINAL)
         {
-            self.add_pairs(parts);
+            self.add_pairs(parts, weight);
         }
     }
 
@@ -196,11 +204,12 @@ impl Sums {
     }
 
     /// Squares of the number of siblings: the innermost loop of the analysis where functions have many timed calls.
-    fn add_pairs(&mut self, parts: &[Sibling]) {
+    fn add_pairs(&mut self, parts: &[Sibling], weight: i128) {
         for (at, call) in parts.iter().enumerate().skip(1) {
             let row = &mut self.pairs[call.row as usize..][..call.ordinal as usize];
+            let weighted = weight * i128::from(call.ticks);
             for earlier in &parts[..at] {
-                row[earlier.ordinal as usize] += i128::from(call.ticks) * i128::from(earlier.ticks);
+                row[earlier.ordinal as usize] += weighted * i128::from(earlier.ticks);
             }
         }
     }
@@ -209,6 +218,7 @@ impl Sums {
     pub fn merge(&mut self, other: &Sums) {
         self.combine(other, |a, b| a + b);
         self.intervals += other.intervals;
+        self.kept += other.kept;
         if self.attributes.len() < other.attributes.len() {
             let none = AttributeSums::default();
             self.attributes.resize(other.attributes.len(), none);
@@ -222,6 +232,7 @@ impl Sums {
     pub fn subtract(&mut self, other: &Sums) {
         self.combine(other, |a, b| a - b);
         self.intervals -= other.intervals;
+        self.kept -= other.kept;
         for (mine, other) in self.attributes.iter_mut().zip(&other.attributes) {
             mine.subtract(other);
         }

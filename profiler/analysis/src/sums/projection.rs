@@ -51,6 +51,7 @@ impl Projection<'_> {
     pub fn sums(&self, sums: &Sums, onto: &Paths) -> Sums {
         let mut projected = Sums {
             intervals: sums.intervals,
+            kept: sums.kept,
             latency: sums.latency,
             latency_squared: sums.latency_squared,
             nodes: vec![NodeSums::default(); onto.all().len()],

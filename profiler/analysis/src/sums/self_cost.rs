@@ -60,8 +60,8 @@ pub struct SelfCost {
     slots: BTreeMap<u64, [Window; 2]>,
     /// How often slots have doubled.
     doubled: u32,
-    /// The first intervals, until there are enough to know the percentile: probed, start, latency.
-    sample: Vec<(bool, u64, i64)>,
+    /// The first intervals, until there are enough to know the percentile: probed, start, and latency with weight.
+    sample: Vec<(bool, u64, (i64, u64))>,
     /// The percentile.
     limit: Option<i64>,
 }
@@ -101,26 +101,43 @@ impl SelfCost {
 
     /// Takes an interval that began at `start`; times in ticks.
     pub fn add(&mut self, probed: bool, start: u64, latency: i64) {
+        self.add_weighted(probed, start, (latency, 1));
+    }
+
+    /// Takes one that stands for so many: its latency and that number.
+    pub fn add_weighted(&mut self, probed: bool, start: u64, (latency, weight): (i64, u64)) {
         if let Some(limit) = self.limit {
-            return self.sort_in(probed, start, latency.min(limit));
+            return self.sort_in(probed, start, (latency.min(limit), weight));
         }
-        self.sample.push((probed, start, latency));
+        self.sample.push((probed, start, (latency, weight)));
         if self.sample.len() == SAMPLE {
-            let mut latencies: Vec<i64> =
-                self.sample.iter().map(|&(_, _, latency)| latency).collect();
-            latencies.sort_unstable();
-            self.limit = Some(latencies[SAMPLE * 9 / 10]);
+            self.limit = Some(self.percentile());
             for (probed, start, latency) in std::mem::take(&mut self.sample) {
-                self.add(probed, start, latency);
+                self.add_weighted(probed, start, latency);
             }
         }
     }
 
-    fn sort_in(&mut self, probed: bool, start: u64, latency: i64) {
+    /// The 90th percentile of the sample.
+    fn percentile(&self) -> i64 {
+        let mut latencies: Vec<_> = self.sample.iter().map(|&(_, _, latency)| latency).collect();
+        latencies.sort_unstable();
+        let all: u64 = latencies.iter().map(|&(_, weight)| weight).sum();
+        let mut left = all * 9 / 10;
+        for &(latency, weight) in &latencies {
+            if weight > left {
+                return latency;
+            }
+            left -= weight;
+        }
+        latencies.last().map_or(0, |&(latency, _)| latency)
+    }
+
+    fn sort_in(&mut self, probed: bool, start: u64, (latency, weight): (i64, u64)) {
         let slot = start >> (SLOT_SHIFT + self.doubled);
         let window = &mut self.slots.entry(slot).or_default()[usize::from(probed)];
-        window.intervals += 1;
-        window.latency += i128::from(latency);
+        window.intervals += weight;
+        window.latency += i128::from(weight) * i128::from(latency);
         if self.slots.len() > SLOTS_MAX {
             self.double();
         }
@@ -143,7 +160,7 @@ impl SelfCost {
             self.double();
         }
         for &(probed, start, latency) in &other.sample {
-            self.add(probed, start, latency);
+            self.add_weighted(probed, start, latency);
         }
     }
 

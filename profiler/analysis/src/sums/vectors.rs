@@ -83,6 +83,8 @@ pub struct Vector<'a> {
     pub siblings: &'a [Sibling],
     /// |sum of exclusive times - latency|, ticks: zero, or the profiler is wrong.
     pub closure_error: u64,
+    /// For how many intervals this one stands ([`evenkeel_wire::Keep`]).
+    pub weight: u64,
 }
 
 /// A segment of one thread: what it did between two moments.

@@ -262,6 +262,7 @@ impl Columns {
             (bucket_start(interval.latency as u64) as i64).into(),
             trace_id.as_deref().into(),
             span_id.as_deref().into(),
+            (interval.weight as i64).into(),
         ])?;
         for spent in &interval.spent {
             times.push(&[

@@ -71,8 +71,8 @@ impl Moments {
 
     /// Adds an interval over `paths`.
     pub fn add(&mut self, interval: &Observed, paths: &Paths) {
-        let latency = i128::from(interval.latency);
-        self.intervals += 1;
+        let (latency, weight) = (i128::from(interval.latency), i128::from(interval.weight));
+        self.intervals += interval.weight as i64;
         for spent in &interval.spent {
             let calls = i128::from(spent.calls);
             let [inclusive, exclusive] = [spent.inclusive, spent.exclusive].map(i128::from);
@@ -88,12 +88,13 @@ impl Moments {
                 calls * calls,
                 calls * inclusive,
             ];
-            sums.iter_mut().zip(added).for_each(|(sum, it)| *sum += it);
+            let both = sums.iter_mut().zip(added);
+            both.for_each(|(sum, it)| *sum += weight * it);
         }
-        self.add_pairs(&interval.spent, paths);
+        self.add_pairs(&interval.spent, weight, paths);
     }
 
-    fn add_pairs(&mut self, spent: &[Spent], paths: &Paths) {
+    fn add_pairs(&mut self, spent: &[Spent], weight: i128, paths: &Paths) {
         let mut children: BTreeMap<u32, Vec<&Spent>> = BTreeMap::new();
         for at in spent.iter().filter(|at| at.node != ROOT) {
             children
@@ -107,7 +108,7 @@ impl Moments {
             };
             children.sort_unstable_by_key(|child| child.node);
             for (at, child) in children.iter().enumerate() {
-                let inclusive = i128::from(child.inclusive);
+                let inclusive = weight * i128::from(child.inclusive);
                 let with_own = inclusive * i128::from(parent.exclusive);
                 *self.pairs.entry((child.node, parent.node)).or_default() += with_own;
                 for earlier in &children[..at] {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
-/// Version of the tables, in every file's metadata under [`VERSION_KEY`]. 2: the traces of intervals.
-pub const SCHEMA_VERSION: u32 = 2;
+/// Version of the tables, in every file's metadata under [`VERSION_KEY`]. 2: the traces of intervals. 3: for how many they stand.
+pub const SCHEMA_VERSION: u32 = 3;
 /// Where a file says which version its table has.
 pub const VERSION_KEY: &str = "evenkeel.schema_version";
 /// Where a file says which program its rows are of; files of earlier versions do not.
@@ -61,6 +61,7 @@ const INTERVALS: &[Column] = &[
     ("bucket_ticks", Integer, REQUIRED),
     ("trace_id", Text, OPTIONAL),
     ("span_id", Text, OPTIONAL),
+    ("weight", Integer, OPTIONAL),
 ];
 
 const NODES: &[Column] = &[

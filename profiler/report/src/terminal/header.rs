@@ -71,10 +71,7 @@ fn intervals(profile: &Profile) -> String {
         text += &format!(" with {} probes", units::count(reported.probes.into()));
     }
     if profile.sampled_out > 0 {
-        text += &format!(
-            "; {} skipped by sampling to stay within --max-overhead",
-            units::count(profile.sampled_out)
-        );
+        text += &format!("; {}", words::sampled(profile));
     }
     if profile.discarded > 0 {
         text += &format!("; {} discarded", units::count(profile.discarded));

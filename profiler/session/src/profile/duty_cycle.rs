@@ -1,11 +1,12 @@
 //! When what is recorded: one controller of the mode in which agents run, and of the fraction of intervals that they record.
 //!
 //! Where threads are not followed, intervals are recorded all the time, one by one at random if all would cost too much
-//! ([`limiter`]), and now and then their probes are bypassed for a moment, to measure what they cost ([`bypass`]). Where they are
+//! ([`limiter`]), and kept when they end by their latency ([`keeping`]); and now and then their probes are bypassed for a moment, to measure what they cost ([`bypass`]). Where they are
 //! followed, a sample of intervals would miss those that others wait for, so that everything is recorded in windows
 //! ([`sampling`]), as long as the budget allows.
 
 mod bypass;
+mod keeping;
 mod limiter;
 mod sampling;
 mod spare;
@@ -13,11 +14,13 @@ mod spare;
 use std::sync::atomic::Ordering::Release;
 use std::time::Instant;
 
+use evenkeel_analysis::profile::SamplingRule;
 use evenkeel_analysis::sums::self_cost::Measured;
 use evenkeel_wire::{Mode, now_ticks};
 
 use crate::arena::Arena;
 use bypass::BypassWindows;
+use keeping::Keeping;
 use limiter::OverheadLimiter;
 use sampling::SamplingWindows;
 
@@ -43,20 +46,24 @@ enum Windows {
 /// See the module's head.
 #[derive(Debug)]
 pub struct DutyCycle {
+    rule: SamplingRule,
     limiter: OverheadLimiter,
+    keeping: Keeping,
     windows: Windows,
 }
 
 impl DutyCycle {
-    /// Keeps the cost within this fraction of the machine.
-    pub fn new(overhead_max: f64, follows_waits: bool) -> DutyCycle {
+    /// Keeps the cost within this fraction of the machine, by a choice of intervals under this rule.
+    pub fn new(overhead_max: f64, rule: SamplingRule, follows_waits: bool) -> DutyCycle {
         let windows = if follows_waits {
             Windows::Sampling(SamplingWindows::new())
         } else {
             Windows::Bypass(BypassWindows::new())
         };
         DutyCycle {
-            limiter: OverheadLimiter::new(overhead_max),
+            rule,
+            limiter: OverheadLimiter::new(overhead_max, rule),
+            keeping: Keeping::default(),
             windows,
         }
     }
@@ -75,13 +82,15 @@ impl DutyCycle {
     /// keep the mean of all within `--max-overhead`. Has no effect where threads are followed. The fraction that may be recorded.
     pub fn limit_by_slowdown(&mut self, fraction: f64, passed: f64) -> f64 {
         match self.windows {
-            Windows::Bypass(_) => self.limiter.limit_by_slowdown(fraction, passed),
-            Windows::Sampling(_) => 1.0,
+            Windows::Bypass(_) if self.rule != SamplingRule::All => {
+                self.limiter.limit_by_slowdown(fraction, passed)
+            }
+            Windows::Bypass(_) | Windows::Sampling(_) => 1.0,
         }
     }
 
-    /// Lets the agents see what to do now. Whether anything is recorded.
-    pub fn turn(&mut self, arena: &Arena, work: Work) -> bool {
+    /// Lets the agents see what to do now. Whether anything is recorded. `by_class`: all intervals so far by class of latency.
+    pub fn turn(&mut self, arena: &Arena, work: Work, by_class: &[u64]) -> bool {
         let (control, now) = (arena.control(), Instant::now());
         let random = (now_ticks().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
         let mode = match &mut self.windows {
@@ -89,8 +98,13 @@ impl DutyCycle {
                 if let Some(skip) = self.limiter.decide(now, work) {
                     control.skip_65536.store(skip, Release);
                 }
+                if self.rule == SamplingRule::Latency {
+                    let kept = self.limiter.kept();
+                    self.keeping.adjust(now, by_class, kept, &control.keep);
+                }
                 windows.turn(now, random)
             }
+            Windows::Sampling(_) if self.rule == SamplingRule::All => Mode::Record,
             Windows::Sampling(windows) => {
                 let excess = || self.limiter.excess(now, work);
                 let (mode, skip) = windows.turn(now, random, work.in_flight, excess);

@@ -62,11 +62,11 @@ impl Session<'_> {
             return Err(self.nothing_profiled(ending));
         };
         let intervals = self.arena.control().intervals_switched.load(Relaxed);
-        if 2 * intervals > analysis.intervals_seen() {
+        if 2 * intervals > analysis.intervals_represented() {
             return Err(Error::NothingProfiled(Reason::StacksSwitched { intervals }));
         }
         let left = analysis.intervals_left_early();
-        if 2 * left > analysis.intervals_seen()
+        if 2 * left > analysis.intervals_represented()
             && let Some(reason) = self.ends_elsewhere(left)
         {
             return Err(Error::NothingProfiled(reason));

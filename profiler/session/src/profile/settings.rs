@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::profile::{Profile, SamplingRule};
 use evenkeel_attach::{namespace, process};
 
 use crate::error::Error;
@@ -82,6 +82,8 @@ pub struct Settings {
     pub planting: Planting,
     /// Limits of refinement.
     pub limits: Limits,
+    /// How intervals are chosen, where not all are recorded.
+    pub sampling: SamplingRule,
     /// Follow intervals to the threads that they wait for.
     pub waits: bool,
     /// Functions named for what they do with locks, tasks and intervals.

@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
-use super::{Event, OPENS_BITS, Object, Open, Stamp, Text, opens_of};
+use super::{Event, OPENS_BITS, Object, Open, STAMP_BITS, Stamp, Text, opens_of};
 use crate::Kind;
+use crate::keeping::Keep;
 use crate::record::{Marker, PROBE_ID_MASK, Record};
 
 /// Calls running at the end of an interval that are looked at, at most: as many as an agent keeps frames of one thread.
@@ -126,6 +127,7 @@ impl Decoder {
                 self.finish(sink);
                 sink.event(Event::End {
                     at,
+                    keep: Keep::of_log2((record.duration() >> STAMP_BITS) as u8),
                     generation: Stamp::of_payload(record.duration()).generation,
                     open: &self.open_at_end,
                 });

@@ -15,7 +15,9 @@ use crate::sums::self_cost::{Window, Windows};
 use crate::sums::{NodeSums, Sums};
 
 /// The format of the bytes.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
+/// The format in which every interval stands for itself alone.
+const FORMAT_WITHOUT_WEIGHTS: u64 = 1;
 /// Rounds of one run, at most; anything beyond is damage.
 const ROUNDS_MAX: usize = 1 << 20;
 /// Bytes of a name, at most.
@@ -42,8 +44,15 @@ impl Minute {
 
     /// A minute from bytes; nothing where they are damaged, or of a later version.
     pub fn read(bytes: &[u8]) -> Option<Minute> {
-        let mut from = Reading { rest: bytes };
-        (from.take::<u64>()? == FORMAT).then_some(())?;
+        let mut from = Reading {
+            rest: bytes,
+            has_weights: false,
+        };
+        from.has_weights = match from.take()? {
+            FORMAT => true,
+            FORMAT_WITHOUT_WEIGHTS => false,
+            _ => return None,
+        };
         let run = run(&mut from)?;
         let mut names = |most| -> Option<Vec<String>> {
             let count = from.size(most)?;
@@ -66,6 +75,7 @@ impl Minute {
 fn put_run(out: &mut Numbers, run: &RunCounts) {
     let RunCounts {
         seen,
+        represented,
         discarded,
         closure_checked,
         closure_error_max,
@@ -74,6 +84,7 @@ fn put_run(out: &mut Numbers, run: &RunCounts) {
     } = *run;
     let counts = [
         seen,
+        represented,
         closure_checked,
         closure_error_max,
         dropped,
@@ -86,8 +97,10 @@ fn put_run(out: &mut Numbers, run: &RunCounts) {
 }
 
 fn run(from: &mut Reading<'_>) -> Option<RunCounts> {
+    let seen = from.take()?;
     let mut run = RunCounts {
-        seen: from.take()?,
+        seen,
+        represented: kept_or(seen, from)?,
         closure_checked: from.take()?,
         closure_error_max: from.take()?,
         dropped: from.take()?,
@@ -101,6 +114,14 @@ fn run(from: &mut Reading<'_>) -> Option<RunCounts> {
         *count = from.take()?;
     }
     Some(run)
+}
+
+/// A number that files of the first format do not have: it is the one before it there.
+fn kept_or(number: u64, from: &mut Reading<'_>) -> Option<u64> {
+    match from.has_weights {
+        true => from.take(),
+        false => Some(number),
+    }
 }
 
 fn put_round(out: &mut Numbers, minute: &RoundMinute) {
@@ -148,6 +169,7 @@ fn window(from: &mut Reading<'_>) -> Option<Window> {
 
 fn put_sums(out: &mut Numbers, sums: &Sums) {
     out.put(sums.intervals);
+    out.put(sums.kept);
     out.put(sums.latency);
     out.put(sums.latency_squared);
     let met = |node: &NodeSums| *node != NodeSums::default();
@@ -160,8 +182,10 @@ fn put_sums(out: &mut Numbers, sums: &Sums) {
 }
 
 fn sums(from: &mut Reading<'_>) -> Option<Sums> {
+    let intervals = from.take()?;
     Some(Sums {
-        intervals: from.take()?,
+        intervals,
+        kept: kept_or(intervals, from)?,
         latency: from.take()?,
         latency_squared: from.take()?,
         nodes: from.sparse(NODES_MAX, |from| {
@@ -222,6 +246,7 @@ fn put_histogram(out: &mut Numbers, histogram: &Histogram) {
     let met = |bucket: &Bucket| bucket.intervals > 0;
     out.sparse(&histogram.buckets, met, |out, bucket| {
         out.put(bucket.intervals);
+        out.put(bucket.kept);
         let both: Vec<(i64, u64)> = bucket.both().collect();
         out.sparse(
             &both,
@@ -238,8 +263,9 @@ fn histogram(from: &mut Reading<'_>) -> Option<Histogram> {
     let latency_max = from.take()?;
     let buckets = from.sparse(BUCKETS_MAX, |from| {
         let intervals = from.take()?;
+        let kept = kept_or(intervals, from)?;
         let both = from.sparse(NODES_MAX, |from| Some((from.take()?, from.take()?)))?;
-        Some(Bucket::of(intervals, &both))
+        Some(Bucket::of(intervals, kept, &both))
     })?;
     Some(Histogram::of(buckets, latency_max))
 }

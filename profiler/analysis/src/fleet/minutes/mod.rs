@@ -149,8 +149,8 @@ impl RoundWritten {
 
 impl RoundMinute {
     /// Intervals.
-    pub fn intervals(&self) -> u64 {
-        self.sums.intervals
+    pub fn kept(&self) -> u64 {
+        self.sums.kept
     }
 
     /// Adds the minute to what is known of its round. Nothing where its paths do not fit: the file is damaged.

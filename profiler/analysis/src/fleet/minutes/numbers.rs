@@ -61,6 +61,8 @@ impl Numbers {
 pub struct Reading<'a> {
     /// What is left.
     pub rest: &'a [u8],
+    /// The numbers say for how many intervals those that were kept stand.
+    pub has_weights: bool,
 }
 
 impl Reading<'_> {
@@ -121,6 +123,7 @@ mod tests {
         numbers.sparse(&[0u64, 7, 0, 9, 0], |&n| n != 0, |out, &n| out.put(n));
         let mut reading = Reading {
             rest: &numbers.bytes,
+            has_weights: true,
         };
         for number in all {
             assert_eq!(reading.take(), Some(number));
@@ -130,6 +133,7 @@ mod tests {
         assert_eq!(row, Some(vec![0, 7, 0, 9, 0]));
         assert!(reading.rest.is_empty());
         assert_eq!(reading.take::<i128>(), None);
-        assert_eq!(Reading { rest: &[0xff; 40] }.take::<i128>(), None);
+        reading.rest = &[0xff; 40];
+        assert_eq!(reading.take::<i128>(), None);
     }
 }

@@ -141,6 +141,7 @@ fn sums(
 ) -> Sums {
     let mut to = Sums {
         intervals: from.intervals,
+        kept: from.kept,
         latency: scale.time(from.latency),
         latency_squared: scale.squared(from.latency_squared),
         nodes: vec![NodeSums::default(); paths.all().len()],
@@ -244,7 +245,7 @@ fn histogram(from: &Histogram, places: &[Place], scale: Scale) -> Histogram {
             moved[target].1 += calls;
         }
         let ticks = scale.time(from_ticks.into()) as u64;
-        to.add_bucket(ticks, &Bucket::of(bucket.intervals, &moved));
+        to.add_bucket(ticks, &Bucket::of(bucket.intervals, bucket.kept, &moved));
     }
     to.latency_max = scale.time(from.latency_max.into()) as u64;
     to

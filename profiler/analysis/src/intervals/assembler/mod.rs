@@ -289,6 +289,7 @@ impl Assembler {
                     },
                     generation,
                     probed: instance.probed,
+                    weight: 1,
                     class: instance.class,
                     attributes,
                     trace: instance.trace,

@@ -2,7 +2,7 @@
 
 use evenkeel_wire::event::Sink;
 use evenkeel_wire::ring::RING_BYTES;
-use evenkeel_wire::{Event, Object, Open, Record, Stamp};
+use evenkeel_wire::{Event, Keep, Object, Open, Record, Stamp};
 use rustc_hash::FxHashMap;
 
 use super::keyed::{Instance, KeyedIntervals, Segment};
@@ -198,9 +198,10 @@ impl Sink for Reading<'_, '_> {
             }
             Event::End {
                 at,
+                keep,
                 generation,
                 open,
-            } => self.end(at, generation, open),
+            } => self.end(at, keep, generation, open),
             Event::Gap { at, .. } => self.gap(at),
             Event::Abandon { .. } => self.abandon(),
             _ if self.inbox.at_once.is_some() => {}
@@ -228,7 +229,7 @@ impl Reading<'_, '_> {
         timeline.serving = Serving::Interval(begun.serial);
     }
 
-    fn end(&mut self, at: u64, generation: u32, open: &[Open]) {
+    fn end(&mut self, at: u64, keep: Keep, generation: u32, open: &[Open]) {
         let Some(home) = self.reader.home.take() else {
             if let Some(home) = self.reader.lost_home.take() {
                 let lost = self.inbox.lost.entry(home.stamp.generation).or_default();
@@ -257,6 +258,7 @@ impl Reading<'_, '_> {
             },
             generation,
             probed: home.stamp.probed,
+            weight: keep.weight(),
             class: self.inbox.serials.class_of(home.serial),
             attributes: AttributeValues::new(),
             trace: home.trace,

@@ -75,6 +75,7 @@ impl Vectoriser {
             entries: &self.entries,
             siblings: &self.siblings,
             closure_error,
+            weight: 1,
         }
     }
 

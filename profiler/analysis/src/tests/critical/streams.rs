@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_wire::{Event, Kind, LabelValue, Object, Record};
+use evenkeel_wire::{Event, Keep, Kind, LabelValue, Object, Record};
 
 use super::super::trace::{STAMP, options, sites, started};
 use crate::profile::{Node, Profile};
@@ -54,6 +54,7 @@ impl Stream {
     pub fn end(self, at: u64, opens: &[Open]) -> Stream {
         self.event(Event::End {
             at,
+            keep: Keep::ALL,
             generation: STAMP.generation,
             open: &open(opens),
         })

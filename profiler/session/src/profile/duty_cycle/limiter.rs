@@ -11,6 +11,7 @@
 
 use std::time::{Duration, Instant};
 
+use evenkeel_analysis::profile::SamplingRule;
 use evenkeel_analysis::sums::self_cost::Measured;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -32,6 +33,10 @@ const RECORDED_AT_LEAST: f64 = 1.0 / 1024.0;
 const PAIRS_ENOUGH: usize = 8;
 /// ... and by how many errors it has to lie above what is allowed.
 const SURE_ERRORS: f64 = 2.0;
+/// What of the budget taking in records may use, at least, where intervals are kept by their latency; probes may use the rest.
+const DRAINING_LEAST: f64 = 0.25;
+/// Not fewer than one in so many of the intervals that were recorded is kept.
+const KEPT_AT_LEAST: f64 = 1.0 / 1024.0;
 /// The fraction grows by at most so much a period, so that a burst is not met with everything.
 const GROWTH_MAX: f64 = 1.1;
 
@@ -44,15 +49,33 @@ struct Spent {
     kernel_ns: f64,
 }
 
-/// Decides which fraction of the intervals is recorded.
+/// Processor seconds a second.
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    /// What taking in records takes from others.
+    draining: f64,
+    /// What probes take in the target.
+    in_target: f64,
+}
+
+impl Cost {
+    fn all(self) -> f64 {
+        self.draining + self.in_target
+    }
+}
+
+/// Decides which fraction of the intervals is recorded, and which of these is kept.
 #[derive(Debug)]
 pub struct OverheadLimiter {
     /// Processor seconds a second.
     budget: f64,
     /// `--max-overhead`.
     overhead_max: f64,
+    rule: SamplingRule,
     /// Fraction of the intervals that is recorded.
     recorded: f64,
+    /// Fraction of those that is kept when they end.
+    kept: f64,
     /// At most this, for what recording was measured to slow them by.
     recorded_max: f64,
     last: Spent,
@@ -62,11 +85,12 @@ pub struct OverheadLimiter {
 
 impl OverheadLimiter {
     /// A budget of [`SHARE`] of this fraction of all processors that this process may use.
-    pub fn new(overhead_max: f64) -> OverheadLimiter {
+    pub fn new(overhead_max: f64, rule: SamplingRule) -> OverheadLimiter {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let budget = SHARE * overhead_max * processors as f64;
         OverheadLimiter {
             overhead_max,
+            rule,
             spare: Some(SpareTime::new()),
             ..OverheadLimiter::with_budget(budget, Instant::now())
         }
@@ -82,7 +106,9 @@ impl OverheadLimiter {
         OverheadLimiter {
             budget,
             overhead_max: 0.0,
+            rule: SamplingRule::Uniform,
             recorded: 1.0,
+            kept: 1.0,
             recorded_max: 1.0,
             last,
             draining: Duration::ZERO,
@@ -115,11 +141,16 @@ impl OverheadLimiter {
 
     /// How many times the budget was spent since this was last asked. As in [`OverheadLimiter::decide`].
     pub fn excess(&mut self, now: Instant, work: Work) -> f64 {
-        self.cost_since(now, work) / self.budget.max(1e-9)
+        self.cost_since(now, work).all() / self.budget.max(1e-9)
     }
 
-    /// Processor seconds a second that were spent since the last time.
-    fn cost_since(&mut self, now: Instant, work: Work) -> f64 {
+    /// Fraction of the recorded intervals that is to be kept.
+    pub fn kept(&self) -> f64 {
+        self.kept
+    }
+
+    /// What was spent since the last time.
+    fn cost_since(&mut self, now: Instant, work: Work) -> Cost {
         let elapsed = now.duration_since(self.last.at).as_secs_f64();
         let draining = (self.draining - self.last.draining).as_secs_f64() * self.part_taken(now);
         let probing = (work.records - self.last.records) as f64 * work.probe_ns;
@@ -130,7 +161,11 @@ impl OverheadLimiter {
             records: work.records,
             kernel_ns: work.kernel_ns,
         };
-        (draining + in_target) / elapsed.max(1e-9)
+        let elapsed = elapsed.max(1e-9);
+        Cost {
+            draining: draining / elapsed,
+            in_target: in_target / elapsed,
+        }
     }
 
     /// Of the time that drains take, the part that they take from others: at least [`TAKEN_AT_LEAST`].
@@ -145,12 +180,39 @@ impl OverheadLimiter {
         if now.duration_since(self.last.at) < PERIOD {
             return None;
         }
-        let cost = self.cost_since(now, work);
-        let wanted = self.recorded * self.budget / cost.max(1e-9);
-        let wanted = wanted.min(self.recorded * GROWTH_MAX);
-        self.recorded = wanted.clamp(RECORDED_AT_LEAST, self.recorded_max);
+        let (cost, budget) = (self.cost_since(now, work), self.budget);
+        let least = DRAINING_LEAST * budget;
+        (self.recorded, self.kept) = match self.rule {
+            SamplingRule::All => (1.0, 1.0),
+            SamplingRule::Uniform | SamplingRule::Windows => {
+                (towards(self.recorded, budget, cost.all()), 1.0)
+            }
+            // Both use what the other leaves.
+            SamplingRule::Latency => (
+                towards(
+                    self.recorded,
+                    budget - cost.draining.min(least),
+                    cost.in_target,
+                ),
+                towards(
+                    self.kept,
+                    (budget - cost.in_target).max(least),
+                    cost.draining,
+                ),
+            ),
+        };
+        if self.rule != SamplingRule::All {
+            self.recorded = self.recorded.clamp(RECORDED_AT_LEAST, self.recorded_max);
+        }
+        self.kept = self.kept.clamp(KEPT_AT_LEAST, 1.0);
         Some(((1.0 - self.recorded) * ONE) as u32)
     }
+}
+
+/// The fraction that costs what is allowed, if the present one costs so much.
+fn towards(present: f64, allowed: f64, cost: f64) -> f64 {
+    let wanted = present * allowed / cost.max(1e-9);
+    wanted.min(present * GROWTH_MAX)
 }
 
 /// Processor time of the calling thread.
@@ -197,6 +259,27 @@ mod tests {
             assert_ne!(skipped(&mut limiter, second), Some(0));
         }
         assert_eq!(skipped(&mut limiter, 9), Some(0));
+    }
+
+    /// Draining alone takes twice the budget: all are recorded, and so few kept that a quarter of the time is left for probes. Then probes
+    /// alone take twice of what draining leaves, and half of the intervals are recorded.
+    #[test]
+    fn intervals_are_kept_as_draining_allows_and_recorded_as_probes_do() {
+        let start = Instant::now();
+        let mut limiter = OverheadLimiter {
+            rule: SamplingRule::Latency,
+            ..OverheadLimiter::with_budget(0.06, start)
+        };
+        limiter.draining = Duration::from_millis(120);
+        assert_eq!(limiter.decide(start + SECOND, work(0, 0.0)), Some(0));
+        assert!((limiter.kept() - 0.5).abs() < 1e-9, "{}", limiter.kept());
+        limiter.draining += Duration::from_millis(15);
+        let skipped = limiter.decide(start + 2 * SECOND, work(1_000_000, 90.0));
+        assert_eq!(skipped, Some(32768));
+        assert!((limiter.kept() - 0.5).abs() < 1e-9, "{}", limiter.kept());
+        limiter.rule = SamplingRule::All;
+        let skipped = limiter.decide(start + 3 * SECOND, work(100_000_000, 90.0));
+        assert_eq!((skipped, limiter.kept()), (Some(0), 1.0));
     }
 
     /// Recorded intervals take 6 % longer, 3 % are allowed: half of them, however cheap the drains are.
