@@ -49,6 +49,10 @@ pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
     }
     if let Some(ring) = claim(arena) {
         thread.ring = ring;
+        // SAFETY: rings stay mapped.
+        let header = unsafe { &*ring };
+        header.open_since.store(0, Relaxed);
+        header.in_flight_at.store(thread.shadow as u64, Relaxed);
         thread.reported_dropped = dropped(thread);
         return true;
     }
@@ -211,6 +215,14 @@ pub fn event(thread: &mut Thread, event: Event<'_>) -> bool {
         position += 16;
     }
     true
+}
+
+/// Notes when the thread's open interval began, ticks; 0 once none is open.
+pub fn note_open(thread: &Thread, since: u64) {
+    // SAFETY: null, or a ring, which stays mapped.
+    if let Some(ring) = unsafe { thread.ring.as_ref() } {
+        ring.open_since.store(since, Relaxed);
+    }
 }
 
 /// Counts an interval that is not recorded.

@@ -113,7 +113,7 @@ pub struct Thread {
     pub guard_base: u64,
     /// The interval that is open.
     pub interval: OpenInterval,
-    /// When it began, if it is not recorded.
+    /// When it began.
     pub begun_ticks: u64,
     /// The thread has passed a gate.
     pub admitted: bool,

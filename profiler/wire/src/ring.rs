@@ -38,7 +38,11 @@ pub struct RingHeader {
     pub skipped: AtomicU64,
     /// Producer: intervals that could not begin because another thread was changing the plan.
     pub unplanned: AtomicU64,
-    _line: [u64; 2],
+    /// Producer: when the thread's open interval began, ticks; 0 while none is open. The session looks at intervals that take long
+    /// while they last.
+    pub open_since: AtomicU64,
+    /// Producer: where the thread's calls in flight lie in its process ([`crate::in_flight`]); 0 while it has none.
+    pub in_flight_at: AtomicU64,
     /// Consumer: the producer stops here.
     pub limit: AtomicU64,
     /// A [`RingState`].
