@@ -164,6 +164,7 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         }
         // Followed to its end all the same: its latency counts, and what is inside of it is not taken for another interval.
         thread.begun_ticks = now_ticks();
+        rings::note_open(thread, thread.begun_ticks);
         thread.interval = OpenInterval::Skipped(Label::Awaited);
         thread.active = u64::from(waits::recording());
         return true;
@@ -175,9 +176,8 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         true => OpenInterval::Recorded(Label::Awaited),
         false => OpenInterval::Skipped(Label::Awaited),
     };
-    if !is_recorded {
-        thread.begun_ticks = now_ticks();
-    }
+    thread.begun_ticks = now_ticks();
+    rings::note_open(thread, thread.begun_ticks);
     let probed = is_recorded && stamp.probed;
     thread.active = u64::from(probed || (!is_recorded && waits::recording()));
     true
@@ -223,6 +223,9 @@ pub fn beginning(thread: &mut Thread, arena: Arena) -> Beginning {
 
 /// No interval is open on the thread now. With waits on, its calls are recorded all the same.
 fn end_recording(thread: &mut Thread) {
+    if thread.interval.is_open() {
+        rings::note_open(thread, 0);
+    }
     thread.interval = OpenInterval::None;
     thread.active = u64::from(!thread.ring.is_null() && waits::recording());
 }

@@ -49,6 +49,10 @@ pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
     }
     if let Some(ring) = claim(arena) {
         thread.ring = ring;
+        // SAFETY: rings stay mapped.
+        let header = unsafe { &*ring };
+        header.open_since.store(0, Relaxed);
+        header.in_flight_at.store(thread.shadow as u64, Relaxed);
         thread.reported_dropped = dropped(thread);
         return true;
     }
@@ -245,6 +249,14 @@ pub fn give_back(thread: &mut Thread) {
 pub fn publish_all(thread: &Thread) {
     // SAFETY: rings stay mapped.
     unsafe { (*thread.ring).publish() };
+}
+
+/// Notes when the thread's open interval began, ticks; 0 once none is open.
+pub fn note_open(thread: &Thread, since: u64) {
+    // SAFETY: null, or a ring, which stays mapped.
+    if let Some(ring) = unsafe { thread.ring.as_ref() } {
+        ring.open_since.store(since, Relaxed);
+    }
 }
 
 /// Counts an interval that is not recorded.

@@ -3,6 +3,7 @@
 mod intake;
 mod observing;
 mod recordings;
+mod slow;
 
 use evenkeel_wire::Record;
 
@@ -260,7 +261,7 @@ impl Analysis {
     fn made_of(&self, sites: &SiteTable, options: &Options, facts: Option<&RunFacts>) -> Profile {
         let of = (sites, options, facts);
         let rounds = &self.intake.rounds;
-        let Some((at, base)) = rounds.chosen() else {
+        let Some((at, base)) = rounds.chosen(&self.intake.latencies) else {
             return self.profile_of(None, Others::default(), of);
         };
         if let Some(joint) = &self.intake.joint {
@@ -271,7 +272,7 @@ impl Analysis {
             };
             return self.profile_of(Some((at, base)), others, of);
         }
-        let combined = rounds.combined(&self.intake.plans);
+        let combined = rounds.combined(&self.intake.plans, (at, base));
         let mut others = Others {
             elsewhere: rounds.found_elsewhere(at),
             together: None,
@@ -362,6 +363,7 @@ impl Analysis {
             joint,
             plans,
             latencies,
+            slow,
             ..
         } = &self.intake;
         let alone = [round_index];
@@ -371,19 +373,15 @@ impl Analysis {
             None => (run, self.lost_in(rested_on)),
         };
         let by_round = rounds.list();
-        let kept = by_round.iter().map(|round| round.intervals).sum();
         // A look at what happens now is compared with no other round.
         let compares = !others.elsewhere.is_empty();
         summary::profile(&inputs::Inputs {
             round,
             round_index,
-            varied_more: compares
-                .then(|| rounds.wider_than(round, rested_on))
-                .flatten(),
             run,
             lost,
-            kept: joint.as_ref().map_or(kept, |joint| joint.kept),
             latencies,
+            slow,
             rounds: by_round,
             planted_throughout: compares
                 .then(|| plans.planted_throughout(rested_on))

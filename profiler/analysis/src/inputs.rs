@@ -14,6 +14,7 @@ use crate::profile::Round;
 use crate::rounds::combine::Together;
 use crate::rounds::other_rounds::RoundFindings;
 use crate::sites::SiteTable;
+use crate::slow::Evidence;
 use crate::sums::latencies::Latencies;
 use crate::sums::round_sums::RoundSums;
 use crate::sums::vectors::ProbeCost;
@@ -58,8 +59,6 @@ pub struct Inputs<'a> {
     pub round: &'a RoundSums,
     /// The round's index, from 0.
     pub round_index: usize,
-    /// Intervals of other rounds that varied more, and their standard deviation, ticks.
-    pub varied_more: Option<(u64, f64)>,
     /// What the others have found, with their index, the newest first.
     pub elsewhere: Vec<(usize, RoundFindings)>,
     /// Probes that were planted all the time in the rounds that it rests on; nothing where that is not known.
@@ -72,8 +71,8 @@ pub struct Inputs<'a> {
     pub lost: Lost,
     /// Latencies of all intervals of the run.
     pub latencies: &'a Latencies,
-    /// Intervals kept in all rounds; of several recordings, in all rounds of each.
-    pub kept: u64,
+    /// Stacks of intervals that were slow already.
+    pub slow: &'a Evidence,
     /// All rounds.
     pub rounds: Vec<Round>,
     /// Names of classes.

@@ -7,6 +7,7 @@
 //! critical     the critical path of an interval through threads; states beside calls
 //! sums         an interval as a vector over call paths; vectors as exact, mergeable sums
 //! rounds       which rounds of refinement a profile rests on
+//! slow         stacks of intervals that were slow already
 //! summary      sums as a profile: tree, shares, errors, classes, cautions
 //! findings     the factors of a profile, and the causes that group them; what was not seen; warnings
 //! fleet        several recordings together; sums by minute; intervals one by one
@@ -41,6 +42,7 @@ pub mod intervals;
 pub mod profile;
 pub mod rounds;
 pub mod sites;
+pub mod slow;
 mod summary;
 pub mod sums;
 

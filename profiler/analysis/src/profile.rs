@@ -14,6 +14,7 @@ use crate::findings::reasons::{NotSplit, NotTimed};
 use crate::findings::warnings::Warning;
 pub use crate::intervals::interval::{LeftOut, Reason};
 use crate::sites::{Function, Kind};
+use crate::slow::model::SlowStacks;
 
 mod classes;
 mod sampling;
@@ -50,6 +51,9 @@ pub struct Profile {
     /// All intervals of the run, whether their inside was seen or not; absent where the file does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
+    /// Stacks of intervals that were slow already, seen while they lasted; absent where none was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_stacks: Option<SlowStacks>,
     /// Mean latency of the intervals that the profile rests on.
     pub mean_ns: f64,
     /// Standard deviation.

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::files::{Elf, Mapped};
 use crate::process::Mapping;
-use crate::stacks::Stacks;
+use crate::stacks::{Code, StackWords};
 use crate::tracer::Memory;
 
 const SOURCE: &str = "int f(int n) { volatile int a[9]; a[n] = n; return n ? f(n - 1) + a[n] : 0; }\nint main(void) { return f(3); }\n";
@@ -103,7 +103,12 @@ fn ask(bytes: &[u8], registers: [u64; 3], words: &[u64]) -> usize {
         let _ = file.find(&[0xc3]);
     }
     let memory = Memory::to_read(process::id() as i32).expect("one's own");
-    let calls = Stacks::over(files, memory).calls(registers, words);
+    let stack = StackWords {
+        registers,
+        words,
+        kept: &[],
+    };
+    let calls = Code::over(files).calls(&stack, &memory).calls;
     let _ = fs::remove_file(path);
     calls.len()
 }

@@ -2,6 +2,8 @@
 
 use std::fs::{self, File};
 use std::ops::{Deref, Range};
+use std::os::fd::FromRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +16,7 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use crate::error::Refused;
 use crate::permission::not_permitted;
 use crate::process::{self, Mapping};
+use crate::tracer::Memory;
 
 /// An ELF file of the supported kind.
 pub(crate) type Elf<'data> = ElfFile64<'data, LittleEndian>;
@@ -137,6 +140,28 @@ impl Mapped {
         named
             .filter_map(|parts| Mapped::open(pid, parts, has_moved && is_started(parts[0])))
             .collect()
+    }
+
+    /// The code that the kernel maps into every process, which answers what the time is: a file in memory alone.
+    pub fn of_kernel(mappings: &[Mapping], memory: &Memory) -> Option<Mapped> {
+        let mapping = mappings.iter().find(|mapping| mapping.path == "[vdso]")?;
+        let mut bytes = vec![0; (mapping.range.end - mapping.range.start) as usize];
+        memory.read(mapping.range.start, &mut bytes).ok()?;
+        // SAFETY: a name that ends with a zero; the answer is a new descriptor or an error.
+        let file = unsafe {
+            let descriptor = libc::memfd_create(c"vdso".as_ptr(), libc::MFD_CLOEXEC);
+            (descriptor >= 0).then(|| File::from_raw_fd(descriptor))?
+        };
+        file.write_all_at(&bytes, 0).ok()?;
+        // SAFETY: nobody else has the file.
+        let file = unsafe { Mmap::map(&file).ok()? };
+        let first = Elf::parse(&*file).ok()?.segments().next()?.address();
+        Some(Mapped {
+            path: mapping.path.clone(),
+            range: mapping.range.clone(),
+            bias: mapping.range.start.wrapping_sub(first),
+            file: Arc::new(file),
+        })
     }
 
     /// `has_moved`: its code lies there no longer, and any part will do to find out where it was.

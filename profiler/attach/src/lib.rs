@@ -13,7 +13,8 @@
 //! tracer      one stopped thread
 //! safe_point  is it safe to call functions here?                       (unwinds its stack)
 //! loader_lock would the loader wait for ever?
-//! stacks      the functions that were active on a copy of a stack
+//! standing    where a thread is blocked                               (without stopping it)
+//! stacks      the functions that are active on a stack
 //! visit       a stopped thread that calls functions, and goes on
 //! handover    descriptors into the process
 //! agent       the agent there: found, or loaded
@@ -43,6 +44,7 @@ pub mod process;
 mod safe_point;
 mod seccomp;
 mod stacks;
+mod standing;
 mod tracer;
 mod visit;
 
@@ -54,4 +56,5 @@ pub use error::Refused;
 pub use files::{Loaded, loaded};
 pub use permission::check;
 pub use seccomp::system_calls;
-pub use stacks::{CodeAddress, Stacks};
+pub use stacks::{Calls, CodeAddress, CodeFile, KeptReturn, Programs, StackWords, Stacks};
+pub use standing::{Standing, standing};

@@ -1,104 +1,312 @@
-//! The functions that were active on a copy of a stack.
+//! The functions that are active on a thread: on a copy of its stack, or on the stack of one that is blocked.
 
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
+use std::rc::Rc;
 
-use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
+use framehop::{
+    CacheNative, FrameAddress, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative,
+};
 
 use crate::arch::registers;
-use crate::files::{Loaded, Mapped, Part};
-use crate::process;
+use crate::files::{Export, Loaded, Mapped, Part};
+use crate::process::{self, Mapping};
 use crate::tracer::Memory;
 
 /// Frames that are looked at; what lies further out is left alone.
-const FRAMES_MAX: usize = 64;
+const FRAMES_MAX: usize = 128;
 /// Distance from the return address into a trampoline of an agent to the address that it returns to itself.
 pub(crate) const TRAMPOLINE_RETURN_AT: u64 = 256;
+/// Programs of which the code is remembered.
+const PROGRAMS_MAX: usize = 16;
+/// Words of the stack that are looked through for the frame of a function that keeps a frame pointer.
+const SEARCHED_WORDS: usize = 512;
+/// Exported symbols that are looked at for one that contains an address.
+const NESTED_MAX: usize = 16;
+/// How far away the next frame may lie, in bytes, to be believed.
+const FRAME_BYTES_MAX: u64 = 1 << 20;
+
+/// The code of the programs that processes run. Processes that have mapped the same files at the same addresses, as those that
+/// were forked from one, share theirs.
+#[derive(Default)]
+pub struct Programs {
+    programs: HashMap<Vec<Mapping>, Rc<RefCell<Code>>>,
+}
 
 /// What is known of the code of a process, without stopping it.
 pub struct Stacks {
-    unwinder: UnwinderNative<Part, MayAllocateDuringUnwind>,
-    cache: CacheNative<MayAllocateDuringUnwind>,
-    files: Vec<Mapped>,
+    code: Rc<RefCell<Code>>,
     memory: Memory,
 }
 
+/// The code of a program.
+pub(crate) struct Code {
+    unwinder: UnwinderNative<Part, MayAllocateDuringUnwind>,
+    cache: CacheNative<MayAllocateDuringUnwind>,
+    files: Vec<Rc<CodeFile>>,
+}
+
+/// A file that a process has mapped.
+pub struct CodeFile {
+    /// Which it is.
+    pub loaded: Loaded,
+    mapped: Mapped,
+    exports: OnceCell<Vec<Export>>,
+}
+
 /// An address in a file.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct CodeAddress {
     /// The file.
-    pub file: Loaded,
+    pub file: Rc<CodeFile>,
     /// The address as the file has it.
     pub address: u64,
 }
 
-impl Stacks {
+/// A return address that a hook keeps for a call in flight: on the stack stands the trampoline's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptReturn {
+    /// The stack's slot.
+    pub slot: u64,
+    /// What stands there: the trampoline's own return address.
+    pub after: u64,
+    /// Where the call returns to.
+    pub returns_to: u64,
+}
+
+/// Where a thread stood, with a copy of its stack.
+#[derive(Clone, Debug, Default)]
+pub struct StackWords<'a> {
+    /// Instruction pointer, stack pointer (the address of the first word) and frame pointer; 0 for one that is not known.
+    pub registers: [u64; 3],
+    /// From the stack pointer upwards.
+    pub words: &'a [u64],
+    /// Return addresses that hooks keep, newest last.
+    pub kept: &'a [KeptReturn],
+}
+
+/// The calls that are active on a stack.
+#[derive(Clone, Default)]
+pub struct Calls {
+    /// Where they were made, innermost first, as far as they can be followed.
+    pub calls: Vec<CodeAddress>,
+    /// They end in code of no file that is known: the process may have loaded more since.
+    pub ends_in_unknown: bool,
+}
+
+impl Programs {
     /// Reads what is needed of the files that the process has mapped now.
     ///
     /// # Errors
     /// It has ended, or may not be looked at.
-    pub fn of(pid: i32) -> io::Result<Stacks> {
-        let files = Mapped::all(pid, &process::mappings(pid)?);
-        Ok(Stacks::over(files, Memory::to_read(pid)?))
+    pub fn stacks_of(&mut self, pid: i32) -> io::Result<Stacks> {
+        let mappings = process::mappings(pid)?;
+        let is_code = |mapping: &&Mapping| mapping.executable && mapping.path.starts_with('/');
+        let code: Vec<Mapping> = mappings.iter().filter(is_code).cloned().collect();
+        let memory = Memory::to_read(pid)?;
+        if self.programs.len() >= PROGRAMS_MAX && !self.programs.contains_key(&code) {
+            self.programs.clear();
+        }
+        let code = self.programs.entry(code);
+        let read = || {
+            let mut files = Mapped::all(pid, &mappings);
+            files.extend(Mapped::of_kernel(&mappings, &memory));
+            Code::over(files)
+        };
+        let code = code.or_insert_with(|| Rc::new(RefCell::new(read())));
+        Ok(Stacks {
+            code: code.clone(),
+            memory,
+        })
+    }
+}
+
+impl Stacks {
+    /// Copies words of the process' memory, as many as there are from `address` on, up to the length of `into`; how many.
+    pub fn copy_words(&self, address: u64, into: &mut [u64]) -> usize {
+        const PAGE: u64 = 4096;
+        // A page at a time: what lies behind the stack's end is not mapped.
+        let mut copied = 0;
+        while copied < into.len() {
+            let Some(from) = address.checked_add(8 * copied as u64) else {
+                break; // the target may say anything
+            };
+            let to_page_end = (PAGE - from % PAGE) / 8;
+            let words = (into.len() - copied).min(to_page_end.max(1) as usize);
+            let mut bytes = vec![0; 8 * words];
+            if self.memory.read(from, &mut bytes).is_err() {
+                break;
+            }
+            for (word, bytes) in into[copied..].iter_mut().zip(bytes.as_chunks::<8>().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            copied += words;
+        }
+        copied
     }
 
-    /// Over these files, of a process with this memory.
-    pub(crate) fn over(files: Vec<Mapped>, memory: Memory) -> Stacks {
+    /// The calls that are active on a stack.
+    pub fn calls(&self, stack: &StackWords<'_>) -> Calls {
+        self.code.borrow_mut().calls(stack, &self.memory)
+    }
+}
+
+impl Code {
+    /// Over these files.
+    pub(crate) fn over(files: Vec<Mapped>) -> Code {
         let mut unwinder = UnwinderNative::new();
         for module in files.iter().filter_map(Mapped::unwind_module) {
             unwinder.add_module(module);
         }
-        Stacks {
+        let files = files.into_iter().map(|mapped| {
+            Rc::new(CodeFile {
+                loaded: Loaded {
+                    path: PathBuf::from(&mapped.path),
+                    build_id: mapped.build_id(),
+                },
+                mapped,
+                exports: OnceCell::new(),
+            })
+        });
+        Code {
             unwinder,
             cache: CacheNative::new(),
-            files,
-            memory,
+            files: files.collect(),
         }
     }
 
-    /// Where the calls were made that are active on a stack of which `words` are a copy, innermost first, as far as they can be
-    /// followed. `registers`: instruction pointer, stack pointer (the address of the first word) and frame pointer.
-    pub fn calls(&mut self, [pc, sp, fp]: [u64; 3], words: &[u64]) -> Vec<CodeAddress> {
+    /// The calls that are active on a stack of a process with this memory.
+    pub(crate) fn calls(&mut self, stack: &StackWords<'_>, memory: &Memory) -> Calls {
+        let [pc, sp, fp] = stack.registers;
         let mut state = registers::unwind_from(pc, sp, fp);
         let mut address = FrameAddress::InstructionPointer(pc);
-        let mut calls = Vec::new();
-        let mut read = |at: u64| {
-            let index = at.checked_sub(sp).ok_or(())? / 8;
-            words.get(index as usize).copied().ok_or(())
-        };
-        while calls.len() < FRAMES_MAX {
-            let Some((file, at)) = self.locate(address) else {
+        let mut found = Calls::default();
+        let mut may_guess = fp == 0;
+        while found.calls.len() < FRAMES_MAX {
+            let Some((file, at)) = self.locate(address, &state, stack, memory) else {
+                found.ends_in_unknown = true;
                 break;
             };
-            calls.push(CodeAddress {
-                file: Loaded {
-                    path: PathBuf::from(&file.path),
-                    build_id: file.build_id(),
-                },
-                address: at.address_for_lookup().wrapping_sub(file.bias),
+            found.calls.push(CodeAddress {
+                file: self.files[file].clone(),
+                address: at
+                    .address_for_lookup()
+                    .wrapping_sub(self.files[file].mapped.bias),
             });
-            let next = self
-                .unwinder
-                .unwind_frame(at, &mut state, &mut self.cache, &mut read);
-            let next = next.ok().flatten();
-            match next.and_then(FrameAddress::from_return_address) {
+            let before = state;
+            let mut next = self.unwind(at, &mut state, stack);
+            if next.is_none() && may_guess && registers::frame_pointer(&before) == 0 {
+                may_guess = false;
+                if let Some(fp) = self.frame_pointer(before.sp(), stack, memory) {
+                    state = registers::unwind_from(at.address(), before.sp(), fp);
+                    next = self.unwind(at, &mut state, stack);
+                }
+            }
+            match next {
                 Some(next) => address = next,
                 None => break,
             }
         }
-        calls
+        found
+    }
+
+    fn unwind(
+        &mut self,
+        at: FrameAddress,
+        state: &mut UnwindRegsNative,
+        stack: &StackWords<'_>,
+    ) -> Option<FrameAddress> {
+        let mut read = |at: u64| stack.word(at).ok_or(());
+        let next = self
+            .unwinder
+            .unwind_frame(at, state, &mut self.cache, &mut read);
+        FrameAddress::from_return_address(next.ok().flatten()?)
     }
 
     /// The file of a frame; where a trampoline of an agent stands in for the caller, the caller's.
-    fn locate(&self, mut address: FrameAddress) -> Option<(&Mapped, FrameAddress)> {
+    fn locate(
+        &self,
+        mut address: FrameAddress,
+        state: &UnwindRegsNative,
+        stack: &StackWords<'_>,
+        memory: &Memory,
+    ) -> Option<(usize, FrameAddress)> {
         for _ in 0..=4 {
             let at = address.address_for_lookup();
-            if let Some(file) = self.files.iter().find(|file| file.range.contains(&at)) {
+            if let Some(file) = self.file_at(at) {
                 return Some((file, address));
             }
-            let next = self.memory.word(address.address() + TRAMPOLINE_RETURN_AT);
-            address = FrameAddress::from_return_address(next.ok()?)?;
+            let after = address.address();
+            // The slot of the call that returns here lies just below the stack pointer of the caller.
+            let slot = state.sp().wrapping_sub(8);
+            let mut kept = stack.kept.iter().rev();
+            let kept = kept.find(|kept| kept.slot == slot && kept.after == after);
+            let next = match kept {
+                Some(kept) => kept.returns_to,
+                None => memory.word(after.wrapping_add(TRAMPOLINE_RETURN_AT)).ok()?,
+            };
+            address = FrameAddress::from_return_address(next)?;
         }
         None
+    }
+
+    fn file_at(&self, address: u64) -> Option<usize> {
+        self.files
+            .iter()
+            .position(|file| file.mapped.range.contains(&address))
+    }
+
+    /// The frame pointer of a function that has one, from the innermost frame above `sp` that looks like its: the frame pointer of
+    /// its caller, further out, and a return address behind it (System V ABI 3.2.2). The kernel does not show the register.
+    fn frame_pointer(&self, sp: u64, stack: &StackWords<'_>, memory: &Memory) -> Option<u64> {
+        let [_, bottom, _] = stack.registers;
+        let first = (sp.checked_sub(bottom)? / 8) as usize;
+        let words = stack.words.get(first..)?;
+        let mut pairs = words.windows(2).take(SEARCHED_WORDS).enumerate();
+        let is_frame = |&(at, pair): &(usize, &[u64])| {
+            let here = sp + 8 * at as u64;
+            let is_above = pair[0] > here && pair[0] - here <= FRAME_BYTES_MAX && pair[0] % 8 == 0;
+            is_above && self.is_return_address(pair[1], stack, memory)
+        };
+        let (at, _) = pairs.find(is_frame)?;
+        Some(sp + 8 * at as u64)
+    }
+
+    /// Whether a word is the address behind a call, or behind the call of a trampoline that stands in for one.
+    fn is_return_address(&self, word: u64, stack: &StackWords<'_>, memory: &Memory) -> bool {
+        if self.file_at(word).is_some() {
+            let mut code = [0; registers::CALL_BYTES_MAX];
+            let before = word - code.len() as u64;
+            return memory.read(before, &mut code).is_ok() && registers::ends_with_call(&code);
+        }
+        stack.kept.iter().any(|kept| kept.after == word)
+            || memory
+                .word(word.wrapping_add(TRAMPOLINE_RETURN_AT))
+                .is_ok_and(|returns_to| self.file_at(returns_to).is_some())
+    }
+}
+
+impl CodeAddress {
+    /// The function there that the file exports: cheaper than to read all of its symbols.
+    pub fn exported(&self) -> Option<&str> {
+        let CodeFile {
+            mapped, exports, ..
+        } = &*self.file;
+        let exports = exports.get_or_init(|| mapped.exports());
+        let at = self.address.wrapping_add(mapped.bias);
+        // Ranges may lie inside of each other; those that begin nearest come first.
+        let end = exports.partition_point(|export| export.range.start <= at);
+        let mut before = exports[..end].iter().rev().take(NESTED_MAX);
+        let found = before.find(|export| export.range.contains(&at))?;
+        Some(&found.name)
+    }
+}
+
+impl StackWords<'_> {
+    fn word(&self, at: u64) -> Option<u64> {
+        let index = at.checked_sub(self.registers[1])? / 8;
+        self.words.get(index as usize).copied()
     }
 }

@@ -2,12 +2,13 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use perf_event_open_sys::bindings::{self, perf_event_attr};
 use perf_event_open_sys::ioctls;
 
 use crate::clock::Reading;
+use crate::open::open_event;
 use crate::record::{Event, Samples, What, parse};
 use crate::ring::{PAGES_MIN, Ring};
 use crate::tracepoints::Tracepoints;
@@ -245,13 +246,5 @@ fn open(attributes: &mut perf_event_attr, whom: Watched, processor: i32) -> io::
         Watched::Children => 0,
         Watched::Everybody => -1,
     };
-    let flags = bindings::PERF_FLAG_FD_CLOEXEC as _;
-    // SAFETY: a valid description; the answer is a new descriptor or an error.
-    unsafe {
-        let fd = perf_event_open_sys::perf_event_open(attributes, process, processor, -1, flags);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
+    open_event(attributes, process, processor)
 }

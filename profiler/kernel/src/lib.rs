@@ -8,6 +8,7 @@
 //! record       what a record's bytes mean
 //! clock        the events' clock in ticks of the time stamp counter, as the target's own records have them
 //! spans        switches into spans: this thread, from then to then, and why
+//! user_stacks  the stack of a thread that runs
 //! ```
 //!
 //! Everybody may read the context switches and major page faults of their own processes. Who woke a thread
@@ -16,11 +17,15 @@
 
 mod clock;
 mod events;
+mod fields;
+mod open;
 mod record;
 mod ring;
 mod spans;
 mod tracepoints;
+mod user_stacks;
 
 pub use events::{KernelEvents, Unavailable, Watched};
 pub use record::{Event, What};
 pub use spans::{Cause, Span, Spans};
+pub use user_stacks::{UserStack, UserStacks};

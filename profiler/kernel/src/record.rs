@@ -2,6 +2,7 @@
 
 use perf_event_open_sys::bindings;
 
+use crate::fields::Fields;
 use crate::tracepoints::Tracepoints;
 
 /// Something that happened to a thread.
@@ -45,23 +46,6 @@ pub enum What {
 
 /// Bits of a tracepoint's `common_flags`: in a hard or a soft interrupt (`TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`).
 const IN_INTERRUPT: u8 = 0x08 | 0x10;
-
-/// Numbers out of a record, one after the other.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn u32(&mut self) -> Option<u32> {
-        let (field, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u32::from_le_bytes(*field))
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        let (field, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*field))
-    }
-}
 
 /// What the samples of a buffer are.
 #[derive(Clone, Copy, Debug)]

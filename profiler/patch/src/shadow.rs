@@ -76,6 +76,19 @@ pub struct Shadow {
     orphans: [Frame; ORPHANS_MAX],
 }
 
+// What the session reads from outside.
+const _: () = {
+    use core::mem::offset_of;
+    use evenkeel_wire::in_flight;
+    assert!(offset_of!(Shadow, in_flight) == 0);
+    assert!(offset_of!(Node, end) == 8 * in_flight::END_WORD);
+    assert!(offset_of!(Node, low) == 8 * in_flight::FIRST_WORD);
+    assert!(size_of::<Frame>() == 8 * in_flight::FRAME_WORDS);
+    assert!(offset_of!(Frame, ret) == 8 * in_flight::RETURN_WORD);
+    assert!(offset_of!(Frame, sp) == 8 * in_flight::SLOT_WORD);
+    assert!(offset_of!(Frame, after) == 8 * in_flight::AFTER_WORD);
+};
+
 /// Behind all nodes of frames in flight, before all of orphans: a call that is in flight is newer than one that was left.
 struct Separator(UnsafeCell<Node>);
 // SAFETY: `next` is changed as an atomic; the rest never.

@@ -2,6 +2,7 @@
 
 use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::rounds::plans::PlanChange;
+use evenkeel_analysis::slow::SlowStack;
 use evenkeel_wire::{LATENCY_CLASSES, Record};
 
 use crate::{OFFS, WOKEN_BY, starts_at_a_time, varint};
@@ -73,6 +74,24 @@ pub(crate) fn unrecorded(body: &[u8]) -> Option<(u64, Vec<(usize, u64)>)> {
     Some((max_ticks, by_class))
 }
 
+/// Decodes a stack of an interval that was slow already.
+pub(crate) fn slow_stack(body: &[u8]) -> Option<SlowStack> {
+    let mut rest = body;
+    let interval = varint::take(&mut rest)?;
+    let (age, unseen) = (varint::take(&mut rest)?, varint::take(&mut rest)?);
+    if unseen > age {
+        return None;
+    }
+    let names = rest.strip_suffix(&[0])?.split(|&byte| byte == 0);
+    let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
+    Some(SlowStack {
+        functions: names.collect(),
+        interval,
+        age,
+        unseen,
+    })
+}
+
 /// Decodes when a thread did not run; the thread's key.
 pub(crate) fn spans(body: &[u8]) -> Option<(u64, Vec<SwitchedOut>)> {
     let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
@@ -138,6 +157,29 @@ mod tests {
         assert_eq!(u64::from(body[last_why]), WOKEN_BY + 3);
         body[last_why] = 8;
         assert_eq!(super::spans(&body), None);
+    }
+
+    /// A stack of a slow interval comes back as it was recorded; one without an end is damage.
+    #[test]
+    fn slow_stacks_come_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.keel");
+        let stack = SlowStack {
+            functions: vec!["request".to_owned(), "operator()(int)".to_owned()],
+            interval: 300,
+            age: 1 << 40,
+            unseen: 7,
+        };
+        let mut writer = Writer::create(&path).unwrap();
+        writer.slow_stack(&stack);
+        writer.finish(&Meta::default()).unwrap();
+        let mut chunks = Chunks::open(&path, &Progress::default()).unwrap();
+        let Chunk::Body(b'W', body) = chunks.next().unwrap() else {
+            panic!("the first chunk");
+        };
+        assert_eq!(slow_stack(&body), Some(stack));
+        assert_eq!(slow_stack(&body[..body.len() - 1]), None);
+        assert_eq!(slow_stack(&[1, 2, 3, b'f', 0]), None, "more than all");
     }
 
     /// A plan comes back as it was recorded: of the next chunks, what it continues and adds, what was toggled, and its numbers.

@@ -14,6 +14,8 @@
 //! D  records of a thread: key (u64), number (u32), then each as variable-length integers
 //!        start, as the difference to the previous record's (zigzag) | duration | id
 //! L  intervals that were not recorded: their largest latency, then each a class of latency and how many (variable-length integers)
+//! W  a stack of an interval that was slow already: number of the interval, ticks that it had lasted, ticks of those since it was
+//!        seen before (variable-length integers), then the functions, outermost first, each with a zero behind it
 //! E  thread ended: key (u64)
 //! P  pass ended: all rings have been read once more (this and the next two: with waits)
 //! K  when a thread did not run: key (u64), number (u32), then each as variable-length integers

@@ -231,6 +231,9 @@ impl<'t> Reading<'t> {
             b'L' => self
                 .take_unrecorded(body)
                 .ok_or("latencies that are none")?,
+            b'W' => self
+                .take_slow_stack(body)
+                .ok_or("a stack of no functions")?,
             b'E' => self.take_end(body).ok_or("a thread of odd length")?,
             b'T' => {
                 let began = body.try_into().map_err(|_| "a time of odd length")?;
@@ -274,6 +277,13 @@ impl<'t> Reading<'t> {
         let (max_ticks, mut by_class) = bodies::unrecorded(body)?;
         let max_ticks = self.translation.latencies(max_ticks, &mut by_class);
         self.begun().count_unrecorded(&by_class, max_ticks);
+        Some(())
+    }
+
+    fn take_slow_stack(&mut self, body: &[u8]) -> Option<()> {
+        let stack = bodies::slow_stack(body)?;
+        let ratio = self.translation.ratio.unwrap_or(1.0);
+        self.begun().slow_stack(&stack, ratio);
         Some(())
     }
 

@@ -9,6 +9,7 @@ use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::fleet::minutes::Minute;
 use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
+use evenkeel_analysis::slow::SlowStack;
 use evenkeel_wire::Record;
 
 use crate::error::Error;
@@ -121,6 +122,19 @@ impl Writer {
             varint::put(&mut self.body, count);
         }
         self.chunk(b'L');
+    }
+
+    /// A stack of an interval that is slow already.
+    pub fn slow_stack(&mut self, stack: &SlowStack) {
+        self.body.clear();
+        for number in [stack.interval, stack.age, stack.unseen] {
+            varint::put(&mut self.body, number);
+        }
+        for function in &stack.functions {
+            self.body.extend(function.bytes().filter(|&byte| byte != 0));
+            self.body.push(0);
+        }
+        self.chunk(b'W');
     }
 
     /// A thread will send nothing more.

@@ -55,6 +55,14 @@ const conduct = () => {
       ["Largest error of closure", `${count(profile.closure.max_abs_error_ticks)} ticks`], ["Intervals checked", count(profile.closure.intervals)]]))));
 };
 
+const slow = () => !profile.slow_stacks ? null
+  : closedSection("Seen in stacks of slow intervals", `Where slow intervals stood while they lasted: ${count(profile.slow_stacks.stacks)} stacks of ${count(profile.slow_stacks.intervals)} intervals, the longest ${duration(profile.slow_stacks.longest_ns)}.`, () => sortableTable([
+    { title: "Part", numeric: true, value: (p) => p.share, cell: (p) => percent(p.share) },
+    { title: "Stacks", numeric: true, value: (p) => p.stacks, cell: (p) => count(p.stacks) },
+    { title: "Intervals", numeric: true, value: (p) => p.intervals, cell: (p) => count(p.intervals) },
+    { title: "Path", value: (p) => p.functions.join(" > "), cell: (p) => el("span", { class: "mono" }, p.functions.join(" > ")) },
+  ], profile.slow_stacks.paths, (p) => p.share < SMALL));
+
 const elsewhere = () => !profile.seen_elsewhere ? null
   : closedSection("Found in other rounds", "Paths that explained much of the variance while other calls were timed, each with the round that saw it.", () => sortableTable([
     { title: "Share", numeric: true, value: (p) => p.share, cell: (p) => `${percent(p.share)} ${error(p.se)}` },
@@ -101,6 +109,7 @@ const answer = () => {
 
 const sections = () => [
   findingsSection(profile, data("findings")),
+  slow(),
   section("Variance flame graph", "Width is the share of the latency's variance that a call accounts for; callees lie below their caller and add up to it.", flames()),
   cohortsSection(profile),
   profile.timelines ? closedSection("Slowest intervals", "The critical path of one interval across threads.", () => timelinePanel(profile.timelines)) : null,

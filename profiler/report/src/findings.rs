@@ -9,6 +9,8 @@ use crate::{fit, names, units};
 const NAMED_MAX: usize = 3;
 /// Columns of a class's or function's name in a sentence.
 const NAME_WIDTH: usize = 40;
+/// Columns of a path in a sentence.
+const PATH_WIDTH: usize = 120;
 /// A smaller part is not worth a name.
 const PART_MIN: f64 = 0.02;
 
@@ -19,9 +21,14 @@ pub fn sentences(profile: &Profile, finding: &Finding, tail: &str) -> Vec<String
         .iter()
         .map(|means| format!("{means}."))
         .collect();
+    if finding.seen_only {
+        out.extend(seen_only(finding));
+        return out;
+    }
     out.push(amount(finding, tail));
     out.extend(classes(profile, finding));
     out.extend(waits(finding));
+    out.extend(seen_inside(finding));
     if finding.share < 0.0 {
         out.push("It evens the latency out: it takes less time where the rest takes more.".into());
     }
@@ -108,6 +115,44 @@ fn waits(finding: &Finding) -> Option<String> {
         );
     }
     Some(text + ".")
+}
+
+/// What stacks of slow intervals showed inside of the finding's function.
+fn seen_inside(finding: &Finding) -> Option<String> {
+    let inside = finding.seen_inside.as_ref()?;
+    let path = last_of(&inside.functions, PATH_WIDTH);
+    Some(format!(
+        "Inside of it, seen in {} of {} of slow intervals: {path}.",
+        units::count(inside.stacks),
+        counted(inside.of_stacks, "stack"),
+    ))
+}
+
+/// The same of a finding that was not timed.
+fn seen_only(finding: &Finding) -> Option<String> {
+    let inside = finding.seen_inside.as_ref()?;
+    Some(format!(
+        "Seen in {} of {} of slow intervals, and not timed yet: {}. Profile for longer to know its share.",
+        units::count(inside.stacks),
+        counted(inside.of_stacks, "stack"),
+        last_of(&inside.functions, PATH_WIDTH),
+    ))
+}
+
+/// So many things, by the name of one.
+pub(crate) fn counted(number: u64, one: &str) -> String {
+    let many = if number == 1 { "" } else { "s" };
+    format!("{} {one}{many}", units::count(number))
+}
+
+/// The end of a path of calls: the deepest functions, as many as there is room for.
+pub(crate) fn last_of(functions: &[String], width: usize) -> String {
+    let short = functions.iter().map(|name| names::without_modules(name));
+    let mut short: Vec<String> = short.collect();
+    if let Some(last) = short.last_mut() {
+        *last = names::shortened(last, width.saturating_sub(fit::columns("… > ")));
+    }
+    fit::path(&short, width)
 }
 
 fn factors(profile: &Profile, finding: &Finding) -> Option<String> {

@@ -66,6 +66,9 @@ pub fn warning(warning: &Warning) -> String {
         Warning::NoKernelEvents(why) => {
             format!("preempted and blocked time are not told apart: {why}")
         }
+        Warning::NoStacks { pid, why } => format!(
+            "where slow intervals stood was not seen: the stacks of process {pid} cannot be read ({why}); run evenkeel as root or as the user of the process"
+        ),
         Warning::NotAttached { processes, first } => format!(
             "nothing is known of {}: {first}{}",
             processes_or(*processes, "one process"),
@@ -122,8 +125,6 @@ pub fn warning(warning: &Warning) -> String {
         | Warning::LossDependsOnLatency { .. }
         | Warning::Overhead { .. }
         | Warning::LoadChanged { .. }
-        | Warning::VariedMore { .. }
-        | Warning::RoundsDisagree { .. }
         | Warning::RecordedLess { .. }
         | Warning::FewRecorded { .. }
         | Warning::TimedInSome { .. } => compared(warning),
@@ -307,28 +308,15 @@ fn compared(warning: &Warning) -> String {
             percent(*fraction),
             how(*measured, "measured")
         ),
-        Warning::LoadChanged { intervals, kept } => format!(
-            "{} of {} recorded intervals have latencies that differ from those of the others by more than chance, so the load or the program \
-             changed during the run. This profile is of all of it: to tell the states apart, profile each by itself",
-            count(*intervals),
-            count(*kept)
-        ),
-        Warning::VariedMore {
-            intervals,
-            sd_ns,
-            profile_sd_ns,
-        } => format!(
-            "{} recorded intervals that are not in this profile varied more (standard deviation {}, here {}), as while data are loaded. FOUND IN \
-             OTHER ROUNDS lists where they spent their time, as far as it is known: profile again during such a phase to see more",
-            count(*intervals),
-            duration(*sd_ns),
-            duration(*profile_sd_ns)
-        ),
-        Warning::RoundsDisagree { intervals, kept } => format!(
-            "{} of {} recorded intervals are left out, because their latencies differ from those of the others by more than chance: the load or \
-             the program changed during the run. Profile again under a steady load to use all of them",
-            count(*intervals),
-            count(*kept)
+        Warning::LoadChanged { before, after } => format!(
+            "the load or the program changed during the run, and this profile is of both parts: {} intervals of {} ± {} first, then {} of {} ± {} \
+             (mean and standard deviation). Profile each part by itself to tell what varies in it",
+            count(before.intervals),
+            duration(before.mean_ns),
+            duration(before.sd_ns),
+            count(after.intervals),
+            duration(after.mean_ns),
+            duration(after.sd_ns)
         ),
         Warning::RecordedLess {
             fraction,
@@ -393,6 +381,9 @@ pub fn not_timed(reason: &NotTimed) -> String {
         }
         NotTimed::MadeRoom => {
             "it made room for calls that explain more: a higher --max-probes times it, too"
+        }
+        NotTimed::BesidePath => {
+            "slow intervals were seen in another call of its function, and the time beside that did not explain enough"
         }
         NotTimed::CalledTooOften => "called too often for what it explains, with --max-overhead",
         NotTimed::LosesRecords => {

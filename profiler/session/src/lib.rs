@@ -12,6 +12,8 @@
 //! modules        ELF files that agents announce, and the verdict on them
 //! plan           probes: planting, taking out, ids, the table of sites
 //! drain          records out of the rings
+//! processes      the code of the target's processes, to unwind stacks
+//! slow           stacks of intervals that are slow already
 //! keys           which ring a thread of the system's numbers has
 //! no_profile     why there is no profile
 //! refine         what to open and close next: a pure decision over a profile
@@ -31,8 +33,10 @@ mod location;
 pub mod modules;
 mod no_profile;
 pub mod plan;
+mod processes;
 pub mod profile;
 pub mod refine;
+mod slow;
 mod target;
 #[cfg(test)]
 mod tests;

@@ -29,6 +29,9 @@ const NEVER_OPENED: &[&str] = &[
     "libevenkeel_agent",
 ];
 
+/// How the path of a file begins that was loaded by its descriptor, as agents are that are brought into a running process.
+const LOADED_BY_DESCRIPTOR: &[u8] = b"/proc/self/fd/";
+
 /// Whether the file has been replaced, or removed, since it was loaded.
 fn was_replaced(module: &Announced) -> bool {
     module.path().ends_with(DELETED.as_bytes())
@@ -106,10 +109,13 @@ impl Modules {
         path.rsplit('/').next().unwrap_or(path).to_owned()
     }
 
-    /// Whether functions of module `index` may be opened.
+    /// Whether functions of module `index` may be opened. An agent's never are, that of an earlier session included: the loader
+    /// knows one that was handed over by the descriptor that it was loaded from.
     pub(crate) fn may_open(arena: &Arena, index: usize) -> bool {
+        let path = arena.modules()[index].path();
         let name = Self::name(arena, index);
-        !NEVER_OPENED.iter().any(|never| name.starts_with(never))
+        !path.starts_with(LOADED_BY_DESCRIPTOR)
+            && !NEVER_OPENED.iter().any(|never| name.starts_with(never))
     }
 
     /// Module `index`, read when first asked for.

@@ -358,6 +358,12 @@ impl Plan {
         Some(id)
     }
 
+    /// Whether the call at an instruction is timed, or trapped.
+    pub(crate) fn is_planted_at(&self, place: Location) -> bool {
+        let id = self.by_place.get(&place);
+        id.is_some_and(|&id| self.probes[id as usize].wanted != Wanted::Off)
+    }
+
     /// Whether an instruction lies under the hook at its function's entry.
     pub(crate) fn is_under_entry(&self, function: Location, address: u64) -> bool {
         let is_hooked = self.entries.contains_key(&function);

@@ -14,6 +14,7 @@ pub(crate) mod refiner;
 mod refining;
 mod settings;
 mod sink;
+mod slow;
 mod stacks;
 mod unnamed;
 mod unopened;
@@ -38,6 +39,8 @@ use crate::error::Error;
 use crate::launch::{self, find_program};
 use crate::lease::Lease;
 use crate::modules::Modules;
+use crate::processes::Processes;
+use crate::slow::SlowIntervals;
 use crate::target::Target;
 use continuity::Continuity;
 use duty_cycle::{DutyCycle, Work};
@@ -139,6 +142,9 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         watch: diagnosis::Watch::default(),
         filters: filters::Filters::default(),
         stacks: stacks::CopiedStacks::default(),
+        processes: Processes::default(),
+        slow: SlowIntervals::default(),
+        slow_from: None,
         judged: 0,
         passed: diagnosis::Passed::default(),
         interval: None,
@@ -177,6 +183,11 @@ struct Session<'a> {
     watch: diagnosis::Watch,
     filters: filters::Filters,
     stacks: stacks::CopiedStacks,
+    /// The code of the target's processes.
+    processes: Processes,
+    slow: SlowIntervals,
+    /// How long an interval has lasted from which on it is slow, ticks, once enough have ended.
+    slow_from: Option<u64>,
     /// Entries of the module table that have their verdict.
     judged: usize,
     passed: diagnosis::Passed,
@@ -211,6 +222,7 @@ impl Session<'_> {
             if self.sink.analysis.is_some() {
                 self.pass(slow);
                 self.adapt();
+                self.look_at_slow(slow);
             }
             if slow {
                 last_slow = Instant::now();
@@ -232,7 +244,10 @@ impl Session<'_> {
                 last_flush = Instant::now();
                 self.checkpoint();
             }
-            std::thread::sleep(self.period);
+            std::thread::sleep(match self.slow.is_sampling() {
+                true => DRAIN_PERIODS[0],
+                false => self.period,
+            });
         }
     }
 

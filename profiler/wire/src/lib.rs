@@ -34,6 +34,7 @@ extern crate alloc;
 
 pub mod control;
 pub mod event;
+pub mod in_flight;
 mod keeping;
 mod latencies;
 pub mod plan;

@@ -62,6 +62,11 @@ pub struct RingHeader {
     pub published: AtomicU64,
     /// Producer: where the open interval begins that may give its space back; 0: there is none. Consumer: plus 1, it is claimed.
     pub open: AtomicU64,
+    /// Producer: when the thread's open interval began, ticks; 0 while none is open. The session looks at intervals that take long
+    /// while they last.
+    pub open_since: AtomicU64,
+    /// Producer: where the thread's calls in flight lie in its process ([`crate::in_flight`]); 0 while it has none.
+    pub in_flight_at: AtomicU64,
     /// Consumer: the producer stops here.
     pub limit: AtomicU64,
     /// A [`RingState`].

@@ -16,6 +16,7 @@ use crate::intervals::interval::{Extent, Finished, Reason};
 use crate::rounds::Rounds;
 use crate::rounds::evidence::Recent;
 use crate::rounds::plans::Plans;
+use crate::slow::Evidence;
 use crate::sums::latencies::Latencies;
 use crate::sums::paths::Paths;
 use crate::sums::round_sums::RoundSums;
@@ -42,6 +43,8 @@ pub(super) struct Intake {
     pub(super) run: RunCounts,
     /// Latencies of all intervals, recorded or not.
     pub(super) latencies: Latencies,
+    /// Stacks of intervals that were slow already.
+    pub(super) slow: Evidence,
     pub(super) path: Path,
     /// Number of the interval whose path is kept in any case.
     pub(super) wanted: Option<u64>,
@@ -155,7 +158,7 @@ impl Intake {
         let Some(detail) = sums_of(&mut self.joint, &mut self.rounds, (round, selected)) else {
             // A latecomer of a round whose sums were dropped.
             if finished.probed {
-                self.rounds.count(round, finished.subject.begin);
+                self.rounds.count(round);
             }
             return Ok(());
         };
@@ -209,7 +212,7 @@ impl Intake {
         if follows_waits {
             detail.add_waits(&self.path, kept(finished, id, latency), wanted);
         }
-        self.rounds.count(round, subject.begin);
+        self.rounds.count(round);
         self.note(id, round);
         Ok(())
     }

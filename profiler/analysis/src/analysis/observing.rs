@@ -92,7 +92,9 @@ impl Analysis {
 
     /// Which intervals a profile rests on, and on which paths; nothing where there are none.
     pub fn basis(&self) -> Option<Basis> {
-        self.intake.rounds.basis(&self.intake.plans)
+        self.intake
+            .rounds
+            .basis(&self.intake.plans, &self.intake.latencies)
     }
 
     /// Call paths of a round; nothing where its sums were dropped.
@@ -113,8 +115,8 @@ impl Analysis {
         describe: impl FnOnce(&VarianceTree<'_>) -> T,
     ) -> Option<T> {
         let rounds = &self.intake.rounds;
-        let (_, base) = rounds.chosen()?;
-        let combined = rounds.combined(&self.intake.plans);
+        let (at, base) = rounds.chosen(&self.intake.latencies)?;
+        let combined = rounds.combined(&self.intake.plans, (at, base));
         let combined = combined
             .as_ref()
             .filter(|all| all.together.rounds.len() > 1);

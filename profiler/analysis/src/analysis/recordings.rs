@@ -17,11 +17,14 @@ impl Analysis {
             plans,
             run,
             log,
+            latencies,
             ..
         } = &self.intake;
         let log = log.as_ref()?;
-        let (chosen, base) = rounds.chosen()?;
-        let together = rounds.combined(plans).map(|all| all.together);
+        let (chosen, base) = rounds.chosen(latencies)?;
+        let together = rounds
+            .combined(plans, (chosen, base))
+            .map(|all| all.together);
         let together = together.unwrap_or_default();
         let others = together.rounds.iter().filter(|&&round| round != chosen);
         let others = others.filter_map(|&round| Some((round, rounds.sums(round)?)));
@@ -38,9 +41,7 @@ impl Analysis {
             called: paths.filter_map(|path| path.probe).collect(),
             probes: rounds.probes(chosen),
             classes: self.assembler.classes.names().to_vec(),
-            kept: rounds.list().iter().map(|round| round.intervals).sum(),
-            differing: together.differing.iter().map(|round| round.1).sum(),
-            disagreeing: together.disagreeing.iter().map(|round| round.1).sum(),
+            change: together.change,
             run: *run,
             rounds: counting,
         })
@@ -79,6 +80,7 @@ impl Analysis {
         intake.cost = cost;
         intake.class_ids.clear();
         intake.attribute_numbers.clear();
+        intake.slow.begin_recording();
         intake.end_recording();
         let joint = intake.joint.get_or_insert_default();
         joint.begin(intake.run.seen, scouted);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::sites::Kind;
+use crate::slow::model::SeenInside;
 
 /// One cause of the latency's variance. Findings do not overlap: their shares and that of [`Uncovered`] add up to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,6 +41,12 @@ pub struct Finding {
     /// What they, and those they wait for in turn, do for most of that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meanwhile: Option<Meanwhile>,
+    /// Nobody has timed it: stacks of slow intervals show it, and it has no share.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub seen_only: bool,
+    /// What stacks of slow intervals showed inside of the function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_inside: Option<SeenInside>,
     /// The factors that are parts of it; indices into [`crate::profile::Profile::factors`].
     pub factors: Vec<usize>,
     /// Paths to the function, largest share first, at most [`crate::findings::factors::PATHS_MAX`].

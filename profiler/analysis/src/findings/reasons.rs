@@ -13,6 +13,8 @@ pub enum NotTimed {
     TimedInRound(usize),
     /// It made room for others.
     MadeRoom,
+    /// Another call of its function is timed because slow intervals were seen in it.
+    BesidePath,
     /// It is called too often for what it explains.
     CalledTooOften,
     /// It is called so often in some intervals that these lost records.

@@ -16,8 +16,9 @@ pub(crate) const OVERHEAD_HIGH: f64 = 0.03;
 pub(crate) const PROBE_SHARE_HIGH: f64 = 0.01;
 /// Blocks below which standard errors are rough.
 pub(crate) const BLOCKS_FEW: usize = 20;
-/// Part of the recorded intervals that may lie in rounds that differ: before a load is steady there are always some.
-pub(crate) const DISAGREEING_HIGH: f64 = 0.1;
+/// Part of the intervals on either side of a change of the load from which on it is pointed out: before a load is steady there are
+/// always some.
+pub(crate) const CHANGED_HIGH: f64 = 0.1;
 /// A reason for caution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Warning {
@@ -62,28 +63,12 @@ pub enum Warning {
     Folded(u64),
     /// Records were dropped that a critical path might have led to.
     Dropped(u64),
-    /// So many of the intervals that the profile rests on are of rounds whose latencies differ from those of the others.
+    /// The load, or the program, changed once during the run, for good.
     LoadChanged {
-        /// Of those rounds.
-        intervals: u64,
-        /// Of all.
-        kept: u64,
-    },
-    /// Other rounds than those that the profile rests on varied more.
-    VariedMore {
-        /// Those intervals.
-        intervals: u64,
-        /// Their standard deviation, ns.
-        sd_ns: f64,
-        /// The profile's, ns.
-        profile_sd_ns: f64,
-    },
-    /// So many of the recorded intervals are of rounds whose latencies differ from those of the round that the profile rests on.
-    RoundsDisagree {
-        /// Of those rounds.
-        intervals: u64,
-        /// Of all.
-        kept: u64,
+        /// What came before.
+        before: LoadPart,
+        /// What came after.
+        after: LoadPart,
     },
     /// Recorded intervals take longer by more than `--max-overhead`, so that not all of them are recorded.
     RecordedLess {
@@ -125,6 +110,13 @@ pub enum Warning {
     NoKernelEvents(String),
     /// The kernel does not report who ended a sleep.
     NoWakers,
+    /// Stacks of slow intervals could not be read.
+    NoStacks {
+        /// The process.
+        pid: u32,
+        /// Why.
+        why: String,
+    },
     /// A debug file could not be used.
     DebugFile(String),
     /// So many processes could not be changed any more from some moment on, because they did this.
@@ -218,6 +210,17 @@ pub enum Warning {
     /// In words, from a recording or a profile that has no more, or of spans.
     #[serde(untagged)]
     Said(String),
+}
+
+/// Intervals before or after a change of the load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadPart {
+    /// How many.
+    pub intervals: u64,
+    /// Their mean latency.
+    pub mean_ns: f64,
+    /// Its standard deviation.
+    pub sd_ns: f64,
 }
 
 /// Why the code of a process cannot be changed any more.

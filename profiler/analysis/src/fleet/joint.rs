@@ -15,7 +15,7 @@ use crate::critical::blocking::WaitSums;
 use crate::fleet::observed::Observed;
 use crate::intervals::classes::ClassSums;
 use crate::intervals::counts::RunCounts;
-use crate::rounds::combine::{self, Together};
+use crate::rounds::combine::{self, LoadChange, Together};
 use crate::rounds::common_paths::{Common, Shape};
 use crate::sums::Sums;
 use crate::sums::paths::Paths;
@@ -36,12 +36,8 @@ pub struct Scouted {
     pub probes: u32,
     /// Names of its classes, by id.
     pub classes: Vec<String>,
-    /// Intervals kept in all of its rounds.
-    pub kept: u64,
-    /// Intervals of rounds that count, and whose latencies differ from those of the others.
-    pub differing: u64,
-    /// Intervals of rounds that have timed the same, and whose latencies are others.
-    pub disagreeing: u64,
+    /// Its load changed once, for good.
+    pub change: Option<LoadChange>,
     /// Counts over the whole run.
     pub run: RunCounts,
 }
@@ -102,12 +98,8 @@ pub(crate) struct Joint {
     pub minutes: u64,
     /// Probes as [`Together::hidden`].
     hidden: Vec<u32>,
-    /// Intervals kept in all rounds of all recordings.
-    pub kept: u64,
-    /// [`Scouted::differing`] of all.
-    differing: u64,
-    /// [`Scouted::disagreeing`] of all.
-    disagreeing: u64,
+    /// [`Scouted::change`] of the first that has one.
+    change: Option<LoadChange>,
     /// Counts over all recordings.
     pub run: RunCounts,
 }
@@ -150,9 +142,7 @@ impl Joint {
             common,
             untimed: untimed.to_vec(),
             hidden,
-            kept: parts.iter().map(|(scouted, ..)| scouted.kept).sum(),
-            differing: parts.iter().map(|(scouted, ..)| scouted.differing).sum(),
-            disagreeing: parts.iter().map(|(scouted, ..)| scouted.disagreeing).sum(),
+            change: parts.iter().find_map(|(scouted, ..)| scouted.change),
             ..Joint::default()
         }
     }
@@ -161,8 +151,7 @@ impl Joint {
     pub fn together(&self) -> Together {
         Together {
             rounds: vec![JOINT_ROUND],
-            differing: vec![(JOINT_ROUND, self.differing)],
-            disagreeing: vec![(JOINT_ROUND, self.disagreeing)],
+            change: self.change,
             hidden: self.hidden.clone(),
         }
     }

@@ -8,10 +8,12 @@
 //!
 //! **Which rounds.** The round that a profile rests on knows most (`rounds/choice.rs`). Others are added to it, those with most intervals
 //! first, as long as no path is lost that explains anything: each has to be smaller than the error of the round's largest
-//! shares, and than what makes a finding. A round **agrees** if mean and variance of the latency and the shares of the larger paths differ
-//! by no more than their errors. Where one does not, the load has changed: its intervals are intervals all the same, and the question
-//! is why latency varies over all of them. It is added if all of them together still say something surely, and the profile says so. What a
-//! few outliers in it would decide, it would not.
+//! shares, and than what makes a finding. The question is why latency varies over all intervals of the run, so stalls that recur are the
+//! load, whichever rounds they were in.
+//!
+//! Two rounds **agree** if mean and variance of the latency and the shares of the larger paths differ by no more than their errors. Where all
+//! rounds before one moment do not agree with those after it, the load has changed for good: the profile is of both parts, and says
+//! what each is like.
 
 use crate::findings::FINDING_MIN;
 use crate::fleet::observed::Basis;
@@ -39,12 +41,30 @@ pub struct Combined {
 pub struct Together {
     /// Their indices, ascending.
     pub rounds: Vec<usize>,
-    /// Those of them whose latencies do not agree with the others', with their intervals.
-    pub differing: Vec<(usize, u64)>,
-    /// Rounds whose paths would fit, and whose latencies do not agree, with their intervals: they would make nothing surer.
-    pub disagreeing: Vec<(usize, u64)>,
+    /// The load changed once among them, for good.
+    pub change: Option<LoadChange>,
     /// Probes of calls that are left out below functions of which other calls are not: their time stands as the functions' own.
     pub hidden: Vec<u32>,
+}
+
+/// A single lasting change of the load. Stalls that come and go are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LoadChange {
+    /// What came before.
+    pub before: LoadPart,
+    /// What came after.
+    pub after: LoadPart,
+}
+
+/// Intervals before or after a change of the load.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LoadPart {
+    /// How many.
+    pub intervals: u64,
+    /// Their mean latency, ticks.
+    pub mean: f64,
+    /// Its standard deviation.
+    pub deviation: f64,
 }
 
 /// A round with its index.
@@ -75,41 +95,60 @@ pub fn combine(base: Indexed<'_>, others: &[Indexed<'_>], plans: &Plans) -> Opti
     });
     let base = candidates.next()?;
     let mut chosen = vec![base];
-    let (mut differing, mut disagreeing) = (Vec::new(), Vec::new());
     for other in candidates {
         let mut wider = chosen.clone();
         wider.push(other);
-        if is_lost(&common(&wider), base.shape, lost_max) {
-            continue;
-        }
-        let round = (other.index, intervals(other.detail));
-        let is_sure = |wider: &mut [Candidate<'_>]| {
-            let all = together(wider);
-            evidence::largest_error(&all, FINDING_MIN) <= error.max(ERROR_SURE)
-        };
-        if agree(base, other) {
+        if !is_lost(&common(&wider), base.shape, lost_max) {
             chosen = wider;
-        } else if is_sure(&mut wider) {
-            chosen = wider;
-            differing.push(round);
-        } else {
-            disagreeing.push(round);
         }
     }
-    if chosen.len() == 1 && disagreeing.is_empty() {
+    if chosen.len() == 1 {
         return None;
     }
-    differing.sort_unstable();
-    disagreeing.sort_unstable();
+    let detail = together(&mut chosen);
     Some(Combined {
-        detail: together(&mut chosen),
+        detail,
         together: Together {
             rounds: chosen.iter().map(|round| round.index).collect(),
-            differing,
-            disagreeing,
+            change: change(&chosen, base),
             hidden: hidden(&common(&chosen), base.shape),
         },
     })
+}
+
+/// The change of the load among these rounds, in order of time, if there was one and no more: all that differ from `base` came before all
+/// that agree with it, or all after.
+fn change(rounds: &[Candidate<'_>], base: Candidate<'_>) -> Option<LoadChange> {
+    let is_like_base: Vec<bool> = rounds
+        .iter()
+        .map(|&round| round.index == base.index || agree(base, round))
+        .collect();
+    let first = is_like_base[0];
+    let at = is_like_base.iter().position(|&like| like != first)?;
+    let lasts = is_like_base[at..].iter().all(|&like| like != first);
+    lasts.then(|| LoadChange {
+        before: part(&rounds[..at]),
+        after: part(&rounds[at..]),
+    })
+}
+
+/// Intervals of these rounds.
+fn part(rounds: &[Candidate<'_>]) -> LoadPart {
+    let (mut intervals, mut latency, mut squares) = (0, 0.0, 0.0);
+    for round in rounds {
+        let total = round.detail.sums.blocks.total();
+        intervals += total.intervals;
+        latency += total.latency as f64;
+        squares += total.latency_squared as f64;
+    }
+    let mean = latency / intervals.max(1) as f64;
+    LoadPart {
+        intervals,
+        mean,
+        deviation: (squares / intervals.max(1) as f64 - mean * mean)
+            .max(0.0)
+            .sqrt(),
+    }
 }
 
 fn shape((index, detail): Indexed<'_>, plans: &Plans) -> Shape {

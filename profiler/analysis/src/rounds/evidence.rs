@@ -145,24 +145,39 @@ fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<Pa
     }
 }
 
+/// The share that a call path has by itself, without the calls below it.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnShare {
+    /// The path.
+    pub node: u32,
+    /// Cov(X, L) / Var(L).
+    pub share: f64,
+    /// Its standard error.
+    pub se: f64,
+}
+
+/// Shares of at least `share_min`, in magnitude, that call paths have by themselves.
+pub fn own_shares(round: &RoundSums, share_min: f64) -> Vec<OwnShare> {
+    let blocks = &round.sums.blocks;
+    let total = blocks.total();
+    let share = |node| PartSums::of(&total, Part::Body(node)).fractions()[0];
+    let nodes = (0..round.paths.all().len() as u32).map(|node| (node, share(node)));
+    let large = nodes.filter(|(_, share)| share.abs() >= share_min);
+    large
+        .map(|(node, share)| {
+            let of_block = |sums| PartSums::of(sums, Part::Body(node));
+            let blocks: Vec<PartSums> = blocks.blocks().iter().map(of_block).collect();
+            let [se, _] = errors(&blocks);
+            OwnShare { node, share, se }
+        })
+        .collect()
+}
+
 /// The largest error among the shares of at least `share_min` that call paths have by themselves: how far from the truth the
 /// picture may be that a round gives.
 pub fn largest_error(round: &RoundSums, share_min: f64) -> f64 {
-    let blocks = &round.sums.blocks;
-    let total = blocks.total();
-    let nodes = 0..round.paths.all().len() as u32;
-    let parts = nodes.map(Part::Body);
-    let listed = parts.filter(|&part| PartSums::of(&total, part).fractions()[0].abs() >= share_min);
-    listed
-        .map(|part| {
-            let blocks = blocks.blocks().iter();
-            errors(
-                &blocks
-                    .map(|sums| PartSums::of(sums, part))
-                    .collect::<Vec<_>>(),
-            )[0]
-        })
-        .fold(0.0, f64::max)
+    let shares = own_shares(round, share_min).into_iter();
+    shares.map(|share| share.se).fold(0.0, f64::max)
 }
 
 /// What came since refinement looked last, in at most [`BLOCKS_OF_LOOK_MAX`] blocks of consecutive intervals.

@@ -2,8 +2,8 @@
 //!
 //! A profile rests on one of them, and on others of compatible plans; which one says `choice`.
 //!
-//! Sums go on growing in at most four rounds: the one a profile would rest on, the largest, the newest, and the one before it, whose last
-//! intervals may still be on their way. All others are **retired**: their sums stay, in fewer blocks, to be taken together with
+//! Sums go on growing in at most three rounds: the largest, the newest, and the one before it, whose last intervals may still be on their
+//! way. All others are **retired**: their sums stay, in fewer blocks, to be taken together with
 //! those of the round that a profile rests on (`crate::rounds::combine`), as long as there is room, and the paths that explained much
 //! (`crate::rounds::other_rounds`): what refinement has found is reported, even where the last round could not see it again.
 
@@ -14,7 +14,7 @@ pub(crate) mod evidence;
 pub(crate) mod other_rounds;
 pub mod plans;
 pub mod policy;
-pub(crate) mod spread;
+mod worth;
 
 use crate::findings::FINDING_MIN;
 use crate::fleet::observed::Basis;
@@ -23,9 +23,8 @@ use crate::profile;
 use crate::rounds::combine::{Combined, basis, combine};
 use crate::rounds::other_rounds::RoundFindings;
 use crate::rounds::plans::Plans;
-use crate::rounds::policy::{
-    BLOCKS_RETIRED, CELLS_RETIRED_MAX, INTERVALS_DEEPER, INTERVALS_ENOUGH,
-};
+use crate::rounds::policy::{BLOCKS_RETIRED, CELLS_RETIRED_MAX, INTERVALS_ENOUGH, INTERVALS_FEW};
+use crate::sums::latencies::Latencies;
 use crate::sums::round_sums::RoundSums;
 
 /// One round.
@@ -34,8 +33,6 @@ struct Round {
     probes: u32,
     plans: u32,
     intervals: u64,
-    /// When the last of them began, ticks; 0 where that is not known.
-    until: u64,
     detail: Option<Box<RoundSums>>,
     /// Intervals that lost their records.
     lost: Lost,
@@ -49,15 +46,13 @@ struct Round {
 #[derive(Debug, Default)]
 pub struct Rounds {
     rounds: Vec<Round>,
-    /// When the first interval began, ticks.
-    since: Option<u64>,
 }
 
 impl Rounds {
     /// Begins a round and returns its index. One that is not `summed` is counted only: calls are being trapped in it.
     pub fn begin(&mut self, probes: u32, summed: bool) -> usize {
         let previous = self.rounds.iter().rposition(|round| round.detail.is_some());
-        let needed = [self.best(), self.largest(), previous];
+        let needed = [self.largest(), previous];
         for (at, round) in self.rounds.iter_mut().enumerate() {
             if !needed.contains(&Some(at)) {
                 round.retire();
@@ -68,7 +63,6 @@ impl Rounds {
             probes,
             plans: 1,
             intervals: 0,
-            until: 0,
             detail: summed.then(Box::default),
             lost: Lost::default(),
             retired: None,
@@ -114,11 +108,8 @@ impl Rounds {
         self.rounds[round].sums()
     }
 
-    /// Counts a kept interval of a round that began at `begin`, ticks.
-    pub fn count(&mut self, round: usize, begin: u64) {
-        let since = self.since.unwrap_or(begin);
-        self.since = Some(since.min(begin));
-        self.rounds[round].until = self.rounds[round].until.max(begin);
+    /// Counts a kept interval of a round.
+    pub fn count(&mut self, round: usize) {
         self.rounds[round].intervals += 1;
     }
 
@@ -136,15 +127,14 @@ impl Rounds {
         self.rounds[round].probes
     }
 
-    /// Index of the round a profile rests on, and its sums.
-    pub fn chosen(&self) -> Option<(usize, &RoundSums)> {
-        let at = self.best()?;
+    /// Index of the round a profile rests on, and its sums. `all`: latencies of all intervals of the run.
+    pub fn chosen(&self, all: &Latencies) -> Option<(usize, &RoundSums)> {
+        let at = self.best(all)?;
         Some((at, self.rounds[at].sums()?))
     }
 
     /// The chosen round together with others of compatible plans; nothing where there are none.
-    pub fn combined(&self, plans: &Plans) -> Option<Combined> {
-        let (at, base) = self.chosen()?;
+    pub fn combined(&self, plans: &Plans, (at, base): (usize, &RoundSums)) -> Option<Combined> {
         let others = self
             .rounds
             .iter()
@@ -158,10 +148,10 @@ impl Rounds {
     }
 
     /// Which intervals a profile rests on: those of the chosen round, and of the rounds that [`Rounds::combined`] takes together with it.
-    pub fn basis(&self, plans: &Plans) -> Option<Basis> {
-        let (at, _) = self.chosen()?;
+    pub fn basis(&self, plans: &Plans, all: &Latencies) -> Option<Basis> {
+        let (at, base) = self.chosen(all)?;
         let together = self
-            .combined(plans)
+            .combined(plans, (at, base))
             .map(|combined| combined.together.rounds);
         let together = together.filter(|rounds| rounds.len() > 1);
         let Some(together) = together else {
@@ -232,7 +222,7 @@ impl Round {
     fn retire(&mut self) {
         if let Some(mut detail) = self.detail.take() {
             self.found = Some(RoundFindings::of(&detail, FINDING_MIN));
-            if detail.sums.blocks.kept() >= INTERVALS_DEEPER {
+            if detail.sums.blocks.kept() >= INTERVALS_FEW {
                 detail.sums.blocks.coarsen(BLOCKS_RETIRED);
                 self.retired = Some(detail);
             }
@@ -244,11 +234,11 @@ impl Round {
 mod tests {
     use super::*;
 
-    pub(super) fn rounds(intervals: &[u64]) -> Rounds {
+    fn rounds(intervals: &[u64]) -> Rounds {
         let mut rounds = Rounds::default();
         for (at, &count) in intervals.iter().enumerate() {
             rounds.begin(at as u32, true);
-            (0..count).for_each(|_| rounds.count(at, 0));
+            (0..count).for_each(|_| rounds.count(at));
         }
         rounds
     }
@@ -259,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_at_most_four_rounds_are_kept() {
+    fn sums_of_at_most_three_rounds_grow() {
         assert_eq!(kept(&rounds(&[5000, 300, 10])), [true, true, true]);
         assert_eq!(
             kept(&rounds(&[50, 20, 30, 40, 1])),
@@ -267,7 +257,7 @@ mod tests {
         );
         assert_eq!(
             kept(&rounds(&[5000, 300, 10, 10, 10])),
-            [true, true, false, true, true]
+            [true, false, false, true, true]
         );
     }
 
@@ -278,6 +268,7 @@ mod tests {
         rounds.begin(2, false);
         rounds.begin(2, false);
         assert_eq!(kept(&rounds), [true, true, false, false]);
-        assert_eq!(rounds.chosen().map(|(at, _)| at), Some(0));
+        let chosen = rounds.chosen(&Latencies::default());
+        assert_eq!(chosen.map(|(at, _)| at), Some(0));
     }
 }

@@ -74,30 +74,6 @@ impl RoundFindings {
         }
     }
 
-    /// Whether a path that surely explains this fraction leads into a call of `tree` of which no calls are timed there.
-    pub fn splits(&self, tree: &VarianceTree<'_>, least: f64) -> bool {
-        let mut large = self.large(least);
-        large.any(|found| self.leads_into_unopened(found.node, tree))
-    }
-
-    /// The paths that surely explain this fraction.
-    fn large(&self, least: f64) -> impl Iterator<Item = &Found> {
-        let sure = move |found: &&Found| found.share - ERRORS_MIN * found.se >= least;
-        self.found.iter().filter(sure)
-    }
-
-    /// Whether a path that is not in `tree` leads into a call there of which no calls are timed.
-    fn leads_into_unopened(&self, node: u32, tree: &VarianceTree<'_>) -> bool {
-        if node == ROOT || self.counterpart(node, tree).is_some() {
-            return false;
-        }
-        let parent = self.paths.get(node).parent;
-        match self.counterpart(parent, tree) {
-            Some(there) => !tree.is_opened(there),
-            None => self.leads_into_unopened(parent, tree),
-        }
-    }
-
     /// The node of a path among other call paths, if it was called there.
     fn counterpart(&self, node: u32, others: &VarianceTree<'_>) -> Option<u32> {
         if node == ROOT {

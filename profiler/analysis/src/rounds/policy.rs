@@ -5,38 +5,13 @@
 
 // How many intervals say something.
 
-/// Intervals a round needs for a profile to rest on it, and refinement to act on what it saw. Measured:
-/// `the_last_round_with_enough_is_chosen`.
+/// Intervals that refinement needs to act on what it saw, and a round to be taken together with others. Guess: `tests::rounds`.
 pub const INTERVALS_ENOUGH: u64 = 300;
-/// Intervals that are enough where a round has looked deeper than others, and to follow what explains most. Measured: `a_deeper_look_counts_more_than_a_longer_one`.
+/// Intervals that are enough to follow what explains most. Measured: `what_explains_most_is_followed_down_without_delay`, of the session.
 pub const INTERVALS_DEEPER: u64 = 150;
-/// Intervals that are enough where they are long, and all say the same. Measured: `long_intervals_need_not_be_many`.
+/// Intervals that a profile needs to rest on a round by what it explains, and refinement where they are long. Guess:
+/// `few_intervals_are_shown_if_there_are_no_others`.
 pub const INTERVALS_FEW: u64 = 40;
-
-// Which round a profile rests on.
-
-/// The chosen round has at least one interval for this many of the largest round: the first milliseconds do not replace a minute. Measured:
-/// `the_last_round_with_enough_is_chosen`.
-pub(super) const PART_ENOUGH: u64 = 50;
-/// It has one for this many, unless it is precise ([`ERROR_ENOUGH`]). Measured: `few_intervals_are_enough_where_they_are_precise`.
-pub(super) const PART_GOOD: u64 = 3;
-/// A round is precise if no share that a report shows has a larger standard error. Measured:
-/// `few_intervals_are_enough_where_they_are_precise`.
-pub(super) const ERROR_ENOUGH: f64 = 0.03;
-/// A newer round is taken instead where it finds this fraction of the variance inside of what was not opened. Measured:
-/// `a_deeper_look_counts_more_than_a_longer_one`.
-pub(super) const SHARE_DEEPER: f64 = 0.3;
-/// Intervals that lost their records slant a round if they change its mean by this fraction. Guess:
-/// `a_round_that_lost_its_slow_intervals_is_passed_over`.
-pub(super) const SLANTED_MIN: f64 = 0.1;
-
-// Loads that change.
-
-/// A round holds more of what varies than another from this ratio of their variances on: twice the standard deviation. Measured:
-/// `what_varies_more_is_wider`.
-pub(super) const WIDER_MIN: f64 = 4.0;
-/// A round under another load, or rounds of several loads together, are trusted if no share has a larger standard error. Measured: `tests::rounds`, `tests::combine`.
-pub(super) const ERROR_SURE: f64 = 0.1;
 
 // Rounds taken together.
 
@@ -48,7 +23,7 @@ pub(super) const COMPARED_MIN: f64 = 0.05;
 
 // What other rounds have found, and what hides in a caller's own time.
 
-/// A share is kept if it exceeds this multiple of its standard error. Convention: `one_stall_in_a_deeper_round_is_no_answer`.
+/// A share is sure by what it exceeds this multiple of its standard error. Convention: `one_stall_in_a_deeper_round_is_no_answer`.
 pub(super) const ERRORS_MIN: f64 = 2.0;
 /// A call that a round did not time is reported as hidden if it took this fraction of the time, or of the variance, in another round. Guess: `tests::rounds`.
 pub(super) const TAKEN_MIN: f64 = 0.01;

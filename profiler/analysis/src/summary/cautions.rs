@@ -4,6 +4,7 @@ use crate::findings::warnings::{self, Warning};
 use crate::inputs::Inputs;
 use crate::intervals::interval::Reason;
 use crate::profile::Profile;
+use crate::rounds::combine::LoadPart;
 use crate::sums::Sums;
 use crate::sums::moments::fraction;
 use crate::sums::paths::{PROBES, ROOT};
@@ -20,7 +21,6 @@ pub(super) fn cautions(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> 
         .chain(few_blocks(profile, inputs))
         .chain(bounded(inputs))
         .chain(loads(inputs))
-        .chain(varied_more(profile, inputs))
         .collect()
 }
 
@@ -114,32 +114,17 @@ fn bounded(inputs: &Inputs<'_>) -> Vec<Warning> {
     found.into_iter().flatten().collect()
 }
 
-/// Rounds of several loads, which the profile is of or not.
-fn loads(inputs: &Inputs<'_>) -> Vec<Warning> {
-    let kept = inputs.kept;
-    let Some(together) = inputs.together else {
-        return Vec::new();
+/// A change of the load that lasted.
+fn loads(inputs: &Inputs<'_>) -> Option<Warning> {
+    let change = inputs.together?.change?;
+    let part = |part: LoadPart| warnings::LoadPart {
+        intervals: part.intervals,
+        mean_ns: part.mean / inputs.options.ticks_per_ns,
+        sd_ns: part.deviation / inputs.options.ticks_per_ns,
     };
-    let many = |rounds: &[(usize, u64)]| {
-        let intervals: u64 = rounds.iter().map(|&(_, intervals)| intervals).sum();
-        let part = fraction(intervals as f64, kept as f64);
-        (part >= warnings::DISAGREEING_HIGH).then_some(intervals)
-    };
-    let differing = many(&together.differing);
-    let disagreeing = many(&together.disagreeing);
-    differing
-        .map(|intervals| Warning::LoadChanged { intervals, kept })
-        .into_iter()
-        .chain(disagreeing.map(|intervals| Warning::RoundsDisagree { intervals, kept }))
-        .collect()
-}
-
-/// Rounds that varied more than what the profile rests on.
-fn varied_more(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
-    let (intervals, ticks) = inputs.varied_more?;
-    Some(Warning::VariedMore {
-        intervals,
-        sd_ns: ticks / inputs.options.ticks_per_ns,
-        profile_sd_ns: profile.sd_ns,
-    })
+    let (before, after) = (part(change.before), part(change.after));
+    let all = before.intervals + after.intervals;
+    let least = before.intervals.min(after.intervals);
+    let is_much = fraction(least as f64, all as f64) >= warnings::CHANGED_HIGH;
+    is_much.then_some(Warning::LoadChanged { before, after })
 }

@@ -5,6 +5,7 @@ mod cautions;
 mod classes;
 mod finish;
 mod sampling;
+mod slow;
 mod untimed;
 
 use std::collections::BTreeMap;
@@ -45,6 +46,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
     let mut profile = latency(inputs, &total);
     explain(&mut profile, inputs, &total);
     profile.sampling = sampling::sampling(inputs);
+    slow::add(&mut profile, inputs.slow, inputs.options.ticks_per_ns);
     profile.warnings = cautions::cautions(&profile, inputs, &total);
     if let Some(facts) = inputs.facts {
         finish::finish(&mut profile, facts);

@@ -182,33 +182,11 @@ impl Latencies {
     /// have an interval in each narrow one.
     pub fn missing_from(&self, inside: &Histogram) -> Missing {
         let mean = self.mean();
-        let mut octaves = [Octave::default(); 65];
-        for class @ (from, _, count) in self.classes() {
-            let octave = &mut octaves[octave(from as u64)];
-            octave.all += count;
-            octave.squares += squares(class, mean);
-        }
-        for (from, _, count) in inside.bins() {
-            octaves[octave(from)].inside += count;
-        }
-        let inside: u64 = octaves.iter().map(|octave| octave.inside).sum();
-        let squares: f64 = octaves.iter().map(|octave| octave.squares).sum();
-        if squares <= 0.0 {
-            return Missing::default();
-        }
-        let fair = inside as f64 / self.intervals.max(1) as f64;
+        let octaves = self.octaves(inside);
         let mut missing = Missing::default();
-        for (at, octave) in octaves
-            .iter()
-            .enumerate()
-            .filter(|(_, octave)| octave.all > 0)
-        {
-            let expected = octave.all as f64 * fair;
-            let lacking = match octave.inside {
-                0 => 1.0,
-                inside => (1.0 - inside as f64 / expected).clamp(0.0, 1.0),
-            };
-            missing.share += lacking * octave.squares / squares;
+        for (at, octave) in octaves.iter().enumerate() {
+            let lacking = octave.lacking(0.0);
+            missing.share += lacking * octave.part;
             let from = 1_u64 << at.saturating_sub(1);
             if from as f64 > mean {
                 missing.intervals += (lacking * octave.all as f64).round() as u64;
@@ -219,13 +197,70 @@ impl Latencies {
         }
         missing
     }
+
+    /// The part of the variance of all intervals that a sample surely stands for. Of an octave of latencies of which it has none, that is
+    /// nothing. Of others it lacks what chance does not explain, by `errors` times the error of a count; and a few intervals stand for their
+    /// octave by halves: n of n + 2, as in the rule of succession.
+    pub fn part_in(&self, sample: &Histogram, errors: f64) -> f64 {
+        let octaves = self.octaves(sample);
+        let part = |octave: &Octave| {
+            let few = octave.inside as f64 / (octave.inside as f64 + 2.0);
+            octave.part * (1.0 - octave.lacking(errors)) * few
+        };
+        octaves.iter().map(part).sum()
+    }
+
+    /// By octave: how many intervals there are, and how many a sample has.
+    fn octaves(&self, sample: &Histogram) -> [Octave; 65] {
+        let mean = self.mean();
+        let mut octaves = [Octave::default(); 65];
+        for class @ (from, _, count) in self.classes() {
+            let octave = &mut octaves[octave(from as u64)];
+            octave.all += count;
+            octave.part += squares(class, mean);
+        }
+        for (from, _, count) in sample.bins() {
+            octaves[octave(from)].inside += count;
+        }
+        let inside: u64 = octaves.iter().map(|octave| octave.inside).sum();
+        let squares: f64 = octaves.iter().map(|octave| octave.part).sum();
+        let fair = inside as f64 / self.intervals.max(1) as f64;
+        for octave in &mut octaves {
+            octave.fair = octave.all as f64 * fair;
+            octave.part = if squares > 0.0 {
+                octave.part / squares
+            } else {
+                0.0
+            };
+        }
+        octaves
+    }
 }
 
+/// Latencies of one power of two.
 #[derive(Clone, Copy, Debug, Default)]
 struct Octave {
+    /// All intervals.
     all: u64,
+    /// Those of a sample.
     inside: u64,
-    squares: f64,
+    /// How many a fair sample of its size has.
+    fair: f64,
+    /// The part of the squared distances from the mean.
+    part: f64,
+}
+
+impl Octave {
+    /// The part that the sample has too little of, by more than so many errors of a count.
+    fn lacking(&self, errors: f64) -> f64 {
+        match self.inside {
+            0 => 1.0,
+            inside => {
+                let at_most = inside as f64 + errors * self.fair.sqrt();
+                (1.0 - at_most / self.fair).clamp(0.0, 1.0)
+            }
+        }
+    }
 }
 
 /// Which power of two a latency has reached.

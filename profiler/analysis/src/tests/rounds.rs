@@ -11,6 +11,7 @@ use crate::{Analysis, ProbeCost};
 const A: u32 = 0;
 const B: u32 = 1;
 const C: u32 = 2;
+const D: u32 = 3;
 
 /// An interval under a generation of the plan, from `start` on.
 pub fn under(generation: u64, start: u64, steps: &[Step]) -> Vec<Record> {
@@ -81,33 +82,46 @@ fn a_round_goes_on_after_calls_were_trapped() {
     assert_eq!(profile.round, 1);
 }
 
-/// The first round times c below a: a takes 10 + 2i, of which c the 2i, so that all of the variance is c's: share 1. Then c had
-/// to make room. The second round sees a, and so does the first, so that the profile rests on both; c and its share stay, with
-/// their round.
+/// The first round times c below a: a takes 10 + 2i, of which c the 2i, and b varies by twice as much. The second times d below b, which is
+/// most of the variance, and c had to make room: the profile rests on it. c and its share stay, with their round.
 #[test]
 fn what_an_earlier_round_found_stays_in_the_report() {
     let mut analysis = started(ProbeCost::default());
-    let table = sites(&[("a", "r+1", 1), ("b", "r+2", 0), ("c", "a+3", 0)]);
+    let table = sites(&[
+        ("a", "r+1", 1),
+        ("b", "r+2", 1),
+        ("c", "a+3", 0),
+        ("d", "b+4", 0),
+    ]);
+    let varies = |at: u64| (2 * (at % 10), 4 * (at * 7 % 11));
     for at in 0..400 {
-        let c = leaf(C, 2 * (at % 10));
-        analysis.push(1, &under(1, 1000 * at, &[call(A, [work(10), c])]));
+        let (c, b) = varies(at);
+        let steps = [call(A, [work(10), leaf(C, c)]), leaf(B, 10 + b)];
+        analysis.push(1, &under(1, 1000 * at, &steps));
     }
     analysis.begin_round(2, 3);
     for at in 400..800 {
-        let steps = [leaf(A, 10 + 2 * (at % 10))];
+        let (a, d) = varies(at);
+        let steps = [leaf(A, 10 + a), call(B, [work(10), leaf(D, d)])];
         analysis.push(1, &under(2, 1000 * at, &steps));
     }
     let profile = analysis.profile(&table, &options());
     assert_eq!(
         (profile.round, profile.intervals, profile.rounds.len()),
-        (2, 800, 2)
+        (2, 400, 2)
     );
-    let [seen] = profile.seen_elsewhere.as_slice() else {
-        panic!("{:?}", profile.seen_elsewhere);
-    };
+    let seen = profile
+        .seen_elsewhere
+        .iter()
+        .find(|seen| seen.path.ends_with("c [a+3]"));
+    let others: Vec<&str> = profile
+        .seen_elsewhere
+        .iter()
+        .map(|seen| &*seen.path)
+        .collect();
+    let seen = seen.unwrap_or_else(|| panic!("{others:?}"));
     assert_eq!(seen.path, "root > a [r+1] > c [a+3]");
     assert_eq!((seen.round, seen.intervals), (1, 400));
-    near(seen.share, 1.0);
     near(seen.mean_ns, 9.0);
 }
 

@@ -9,6 +9,20 @@ pub fn unwind_from(_pc: u64, sp: u64, fp: u64) -> UnwindRegsNative {
     UnwindRegsNative::new(0, sp, fp)
 }
 
+/// The frame pointer there.
+pub fn frame_pointer(state: &UnwindRegsNative) -> u64 {
+    state.fp()
+}
+
+/// Bytes of a call.
+pub const CALL_BYTES_MAX: usize = 4;
+
+/// Whether code ends with a call: `bl`, or `blr` (Arm ARM C6.2).
+pub fn ends_with_call(code: &[u8; CALL_BYTES_MAX]) -> bool {
+    let word = u32::from_le_bytes(*code);
+    word >> 26 == 0b10_0101 || word & 0xffff_fc1f == 0xd63f_0000
+}
+
 /// General registers.
 #[derive(Clone, Copy)]
 pub struct Registers(());

@@ -14,6 +14,20 @@ pub fn unwind_from(pc: u64, sp: u64, fp: u64) -> UnwindRegsNative {
     UnwindRegsNative::new(pc, sp, fp)
 }
 
+/// The frame pointer there.
+pub fn frame_pointer(state: &UnwindRegsNative) -> u64 {
+    state.bp()
+}
+
+/// Bytes of the longest form of a call that [`ends_with_call`] looks at.
+pub const CALL_BYTES_MAX: usize = 7;
+
+/// Whether code ends with a call: `e8` with a displacement, or `ff /2` with an operand of two to seven bytes (Intel SDM 2A, CALL).
+pub fn ends_with_call(code: &[u8; CALL_BYTES_MAX]) -> bool {
+    let is_indirect = |at: usize| code[at] == 0xff && code[at + 1] >> 3 & 7 == 2;
+    code[2] == 0xe8 || (0..CALL_BYTES_MAX - 1).any(is_indirect)
+}
+
 /// General registers, as the kernel hands them out.
 #[derive(Clone, Copy)]
 pub struct Registers(libc::user_regs_struct);

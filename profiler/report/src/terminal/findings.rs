@@ -46,6 +46,14 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     Some(out)
 }
 
+/// A share as it is shown; a finding that nobody has timed has none.
+fn share_of(finding: &Finding) -> String {
+    match finding.seen_only {
+        true => "seen".to_owned(),
+        false => units::percent(finding.share),
+    }
+}
+
 /// A standard error as it is shown: not at all where the profile explains a part of the variance only, since the error is of that part.
 fn error_of(profile: &Profile, se: f64) -> String {
     match profile.explains_a_part() {
@@ -62,11 +70,14 @@ fn headline(profile: &Profile, rank: usize, finding: &Finding, style: &Style) ->
         Kind::Call | Kind::Body | Kind::NotOpened => String::new(),
         kind => format!("({})", words::kind(kind)),
     };
-    let error = fit::left(&error_of(profile, finding.se), 6);
+    let error = match finding.seen_only {
+        true => fit::left("", 6),
+        false => fit::left(&error_of(profile, finding.se), 6),
+    };
     let line = format!(
         "{} {} {} {} {}",
         fit::right(&rank.to_string(), 4),
-        paint.bold(&fit::right(&units::percent(finding.share), 9)),
+        paint.bold(&fit::right(&share_of(finding), 9)),
         paint.dim(&error),
         paint.bold(&text),
         paint.kind(finding.kind, &kind),

@@ -10,6 +10,7 @@ mod header;
 mod notes;
 pub(crate) mod paint;
 pub(crate) mod plain;
+mod slow;
 mod style;
 pub mod timeline;
 mod tree;
@@ -29,6 +30,7 @@ pub fn render(profile: &Profile, style: &Style) -> String {
     let paths = Paths::of(&profile.tree);
     let mut sections = vec![header::render(&profile, style)];
     sections.extend(findings::render(&profile, style));
+    sections.extend(slow::render(&profile, style));
     sections.push(factors::render(&profile, &paths, style));
     sections.extend(cohorts::render(&profile, &paths, style));
     sections.push(tree::render(&profile, style));

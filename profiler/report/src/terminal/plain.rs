@@ -38,6 +38,13 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
             .chain(factor.callers.iter_mut().map(|c| &mut c.function))
             .for_each(clean);
     }
+    for path in profile
+        .slow_stacks
+        .iter_mut()
+        .flat_map(|slow| [&mut slow.common].into_iter().chain(&mut slow.paths))
+    {
+        path.functions.iter_mut().for_each(clean);
+    }
     for seen in &mut profile.seen_elsewhere {
         clean(&mut seen.path);
     }
@@ -72,6 +79,10 @@ fn finding(finding: &mut Finding) {
     clean(&mut finding.function);
     finding.called_by.iter_mut().for_each(clean);
     finding.paths.iter_mut().for_each(clean);
+    let inside = finding.seen_inside.iter_mut();
+    inside
+        .flat_map(|inside| &mut inside.functions)
+        .for_each(clean);
     finding
         .classes
         .iter_mut()

@@ -158,6 +158,10 @@ impl Session<'_> {
         let mut all = self.warnings.clone();
         all.extend(self.left_out.warnings());
         all.extend(self.refiner.sampled_warning());
+        all.extend(self.slow.refused().map(|refused| Warning::NoStacks {
+            pid: refused.pid,
+            why: refused.why.clone(),
+        }));
         let mut warn = |condition: bool, warning: Warning| {
             if condition {
                 all.push(warning);

@@ -3,6 +3,7 @@
 //! A look at the profile gives [`Refiner::decide`] reason to [`Action`]s; [`Refiner::carry_out`] changes the plan accordingly. Between the
 //! two nothing happens, so that a decision can be shown, and tested, without a target.
 
+mod on_paths;
 mod opening;
 mod planting;
 mod search;
@@ -27,6 +28,7 @@ use crate::refine::known::{Again, Calls, Known};
 use crate::refine::patience::{Patience, part_since_long};
 use crate::refine::policy::{SCOPE_MAX, SURE_ERRORS};
 use crate::refine::{self, Candidate, Closing, Cost, DueSteps, Limits, State, Step};
+use on_paths::{OnPath, SlowPaths};
 pub(crate) use search::Search;
 use search::{AtEntry, Pace};
 
@@ -56,6 +58,8 @@ pub(crate) enum Action {
     Close(u32, Cause),
     /// Time a call again that was taken out for what it cost.
     BringBack(u32),
+    /// Time a call in which slow intervals were seen.
+    TimeOnPath(OnPath),
 }
 
 /// Why a probe is taken out.
@@ -129,6 +133,8 @@ pub(crate) struct Refiner {
     allowance: trapping::Allowance,
     /// Probes of calls of which a sample was trapped.
     sampled_calls: BTreeSet<u32>,
+    /// Calls in which slow intervals were seen.
+    slow_paths: SlowPaths,
 }
 
 impl Refiner {
@@ -144,6 +150,7 @@ impl Refiner {
             unmeasured: Vec::new(),
             allowance: trapping::Allowance::new(limits.overhead_max),
             sampled_calls: BTreeSet::new(),
+            slow_paths: SlowPaths::default(),
         }
     }
 
@@ -266,6 +273,7 @@ impl Refiner {
                 Action::Take(candidate) => leads_on |= self.take(&candidate, code),
                 Action::Close(id, cause) => self.close(id, cause, code.arena),
                 Action::BringBack(id) => self.bring_back(id, code.arena),
+                Action::TimeOnPath(call) => self.time_on_path(&call, code),
             }
         }
         match decision.then {

@@ -51,6 +51,11 @@ impl Session<'_> {
         }
         if self.refiner.search.is_ripe(intervals, paths) {
             self.look(observer);
+        } else {
+            let decision = self.refiner.decide_on_paths();
+            let (refiner, mut code) = self.refiner();
+            refiner.carry_out(decision, &mut code);
+            self.publish();
         }
     }
 
@@ -100,7 +105,9 @@ impl Session<'_> {
         if !self.refiner.refines() {
             return;
         }
-        let mut seen = self.stacks.take(&self.arena, &mut self.modules);
+        let mut seen = self
+            .stacks
+            .take(&self.arena, &mut self.modules, &mut self.processes);
         if self.interval.is_none() {
             seen.around.clear();
         }

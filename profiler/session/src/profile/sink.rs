@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::rounds::plans::PlanChange;
+use evenkeel_analysis::slow::SlowStack;
 use evenkeel_attach::namespace;
 use evenkeel_wire::Record;
 
@@ -66,6 +67,16 @@ impl RecordSink {
         }
         if let Some(writer) = self.of_records() {
             writer.pass_ended();
+        }
+    }
+
+    /// A stack of an interval that is slow already.
+    pub fn slow_stack(&mut self, stack: &SlowStack) {
+        if let Some(analysis) = &mut self.analysis {
+            analysis.slow_stack(stack, 1.0);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.slow_stack(stack);
         }
     }
 

@@ -2,18 +2,17 @@
 //! the agents, are unwound here, and refinement may open the functions that were active.
 
 use std::collections::HashMap;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_attach::{CodeAddress, Stacks};
+use evenkeel_attach::{CodeAddress, StackWords};
 use evenkeel_wire::{CopiedAt, CopyState, StackCopy};
 
 use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
+use crate::processes::Processes;
+use crate::slow::Files;
 
-/// Processes of which the code is remembered; a server may have hundreds, of the same program.
-const PROCESSES_MAX: usize = 8;
 /// Threads of which it is remembered where an interval began; one that ends leaves its own behind.
 const BEGUN_MAX: usize = 256;
 
@@ -26,10 +25,10 @@ pub struct Seen {
     pub around: Vec<Location>,
 }
 
-/// The code of processes whose stacks were unwound, and where intervals began.
+/// Where intervals began.
 #[derive(Default)]
 pub struct CopiedStacks {
-    code: HashMap<u32, Stacks>,
+    files: Files,
     /// By process and thread, the last.
     begun: HashMap<(u32, u32), Vec<Location>>,
     /// Whether it was ever seen in which functions an interval runs.
@@ -38,14 +37,19 @@ pub struct CopiedStacks {
 
 impl CopiedStacks {
     /// What agents have copied since.
-    pub fn take(&mut self, arena: &Arena, modules: &mut Modules) -> Seen {
+    pub fn take(
+        &mut self,
+        arena: &Arena,
+        modules: &mut Modules,
+        processes: &mut Processes,
+    ) -> Seen {
         let mut seen = Seen::default();
         let full = |copy: &&StackCopy| copy.state.load(Acquire) == CopyState::Full as u32;
         // Where an interval began is known before where it ended.
         let mut copies: Vec<&StackCopy> = arena.stacks().iter().filter(full).collect();
         copies.sort_by_key(|copy| copy.at.load(Relaxed) == CopiedAt::End as u32);
         for copy in copies {
-            let calls = self.calls(copy);
+            let calls = calls(copy, processes);
             let (at, pid, tid) = (
                 copy.at.load(Relaxed),
                 copy.pid.load(Relaxed),
@@ -54,7 +58,7 @@ impl CopiedStacks {
             copy.state.store(CopyState::Free as u32, Release);
             let calls = calls.iter();
             let active: Vec<Location> = calls
-                .filter_map(|call| function_of(call, arena, modules))
+                .filter_map(|call| self.files.function(call, arena, modules))
                 .collect();
             if at == CopiedAt::Release as u32 {
                 seen.wakers.extend(active);
@@ -78,29 +82,19 @@ impl CopiedStacks {
     pub fn have_shown_around(&self) -> bool {
         self.has_around
     }
+}
 
-    /// Where the calls were made that a copy shows, innermost first.
-    fn calls(&mut self, copy: &StackCopy) -> Vec<CodeAddress> {
-        let pid = copy.pid.load(Relaxed);
-        let len = (copy.len.load(Relaxed) as usize).min(copy.words.len());
-        let words: Vec<u64> = copy.words[..len]
-            .iter()
-            .map(|word| word.load(Relaxed))
-            .collect();
-        let registers = [0, 1, 2].map(|i: usize| copy.registers[i].load(Relaxed));
-        if self.code.len() >= PROCESSES_MAX && !self.code.contains_key(&pid) {
-            self.code.clear();
-        }
-        if let std::collections::hash_map::Entry::Vacant(entry) = self.code.entry(pid) {
-            let Ok(stacks) = Stacks::of(pid as i32) else {
-                return Vec::new();
-            };
-            entry.insert(stacks);
-        }
-        let code = self.code.get_mut(&pid);
-        let calls = code.map(|stacks| stacks.calls(registers, &words));
-        calls.unwrap_or_default()
-    }
+/// Where the calls were made that a copy shows, innermost first.
+fn calls(copy: &StackCopy, processes: &mut Processes) -> Vec<CodeAddress> {
+    let len = (copy.len.load(Relaxed) as usize).min(copy.words.len());
+    let words = copy.words[..len].iter();
+    let words: Vec<u64> = words.map(|word| word.load(Relaxed)).collect();
+    let stack = StackWords {
+        registers: [0, 1, 2].map(|i: usize| copy.registers[i].load(Relaxed)),
+        words: &words,
+        kept: &[],
+    };
+    processes.calls(copy.pid.load(Relaxed), &stack).calls
 }
 
 /// The functions that an interval runs in, by those that were active where it began and where it ended, innermost first: the innermost one
@@ -119,23 +113,6 @@ fn around(begun: &[Location], ended: &[Location]) -> Vec<Location> {
         }
     }
     all
-}
-
-/// The function that an address lies in, if its calls may be timed.
-fn function_of(call: &CodeAddress, arena: &Arena, modules: &mut Modules) -> Option<Location> {
-    let present = arena.modules();
-    let index = present.iter().position(|module| {
-        match (call.file.build_id.as_deref(), module.build_id()) {
-            (Some(wanted), Some(present)) => wanted == present,
-            _ => module.path() == call.file.path.as_os_str().as_bytes(),
-        }
-    })?;
-    if !Modules::may_open(arena, index) {
-        return None;
-    }
-    let module = modules.get(arena, index).ok()?;
-    let function = module.function_at(call.address)?;
-    Some(Location::new(index, function.entry))
 }
 
 #[cfg(test)]

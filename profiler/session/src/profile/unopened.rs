@@ -146,7 +146,7 @@ impl Session<'_> {
         }
         let known = self.refiner.known.function(function);
         match (known.calls, known.pointers) {
-            (Calls::NotOpened, _) => {
+            (Calls::NotOpened | Calls::OnPath, _) => {
                 let module = self.modules.get(&self.arena, function.module).ok()?;
                 let makes_calls = !module.call_sites(function.address).is_empty();
                 let why = if known.too_costly {

@@ -47,6 +47,8 @@ pub enum Calls {
     NotOpened,
     /// All that can be timed are planted.
     Opened,
+    /// Those are planted that slow intervals were seen in.
+    OnPath,
     /// Some had to make room, or found none.
     PartiallyOpened(Again),
     /// It makes none that can be timed.
@@ -84,7 +86,7 @@ pub struct FunctionState {
 impl FunctionState {
     /// Whether at least some of its calls are timed.
     pub fn is_open(&self) -> bool {
-        matches!(self.calls, Calls::Opened | Calls::PartiallyOpened(_))
+        !matches!(self.calls, Calls::NotOpened | Calls::NoneToTime)
     }
 
     /// That the calls of another function lie below its own. False if that is known.
@@ -185,7 +187,10 @@ impl Known {
     /// Whether a step was taken before.
     pub(crate) fn was_taken(&self, step: Step) -> bool {
         match step {
-            Step::Open(function) => self.is_open(function),
+            Step::Open(function) => matches!(
+                self.function(function).calls,
+                Calls::Opened | Calls::PartiallyOpened(_)
+            ),
             Step::DiscoverIn(function) => {
                 matches!(self.function(function).pointers, Pointers::Explored(_))
             }

@@ -99,3 +99,5 @@ pub const PLANTED_MAX: usize = 1 << 14;
 pub const SCOPE_MAX: usize = 64;
 /// Functions seen active on threads that held others up.
 pub const WAKERS_MAX: usize = 256;
+/// Calls in which slow intervals were seen.
+pub const ON_PATHS_MAX: usize = 1 << 14;

@@ -90,7 +90,7 @@ fn step_of(
     let mut is_open = false;
     for &callee in &planned.callees {
         match state.known.function(callee).calls {
-            Calls::Opened | Calls::PartiallyOpened(_) => is_open = true,
+            Calls::Opened | Calls::OnPath | Calls::PartiallyOpened(_) => is_open = true,
             Calls::NotOpened => found(node, turns, Step::Open(callee)),
             Calls::NoneToTime => {}
         }
@@ -151,8 +151,8 @@ fn look_into_own_time(
             Calls::PartiallyOpened(_) => {
                 found(node, turns, Step::Open(function));
             }
-            // One that is called through a pointer, and cannot be hooked at its entry.
-            Calls::NotOpened => found(node, turns, Step::Open(function)),
+            // One that is called through a pointer, and cannot be hooked at its entry; or one of whose calls a few are timed.
+            Calls::NotOpened | Calls::OnPath => found(node, turns, Step::Open(function)),
             _ => {}
         }
     }

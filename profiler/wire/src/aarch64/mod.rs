@@ -9,3 +9,5 @@ pub mod order;
 pub const NAME: &str = "aarch64";
 /// Whether programs can be profiled on it.
 pub const SUPPORTED: bool = false;
+/// Numbers of the instruction pointer, the stack pointer and the frame pointer in perf events (`asm/perf_regs.h` of Linux).
+pub const PERF_REGISTERS: [u32; 3] = [32, 31, 29];

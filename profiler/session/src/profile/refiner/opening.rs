@@ -169,7 +169,13 @@ impl Refiner {
     }
 
     /// A call through a pointer that is too short to be timed where it is.
-    fn note_pointer(&mut self, function: Location, module: &Module, site: &Site, arena: &Arena) {
+    pub(super) fn note_pointer(
+        &mut self,
+        function: Location,
+        module: &Module,
+        site: &Site,
+        arena: &Arena,
+    ) {
         let pointers = &mut self.known.function_mut(function).pointers;
         if *pointers == Pointers::None {
             *pointers = Pointers::Unexplored { next: 0 };

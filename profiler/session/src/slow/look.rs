@@ -1,0 +1,135 @@
+//! The stack of a thread: read where it is blocked, sampled where it runs.
+
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use evenkeel_attach::{Calls, KeptReturn, StackWords, Stacks, Standing, namespace, standing};
+use evenkeel_kernel::UserStacks;
+use evenkeel_wire::in_flight::{
+    AFTER_WORD, END_WORD, FIRST_WORD, FRAME_WORDS, HEAD_WORDS, RETURN_WORD, SLOT_WORD,
+};
+
+use super::due::Due;
+use super::is_open;
+use crate::arena::Arena;
+use crate::processes::Processes;
+
+/// Words of a stack that are read.
+const STACK_WORDS: usize = 4096;
+/// Frames of calls in flight that are read.
+const FRAMES_MAX: usize = 1024;
+/// How long a thread is sampled that does not run after all.
+const SAMPLED_AT_MOST: Duration = Duration::from_millis(200);
+
+/// What a look at a thread has shown.
+pub(super) enum Look {
+    /// The calls that are active on its stack.
+    Stack(Calls),
+    /// It runs.
+    Runs,
+    /// It did while it was looked at, or its interval has ended.
+    MovedOn,
+}
+
+/// Looks at a thread whose interval is due.
+///
+/// # Errors
+/// It has ended, or may not be looked at.
+pub(super) fn at_thread(
+    arena: &Arena,
+    due: &Due,
+    pid: u32,
+    tid: u32,
+    processes: &mut Processes,
+) -> io::Result<Look> {
+    let stands = || standing(pid as i32, tid as i32);
+    let before = stands()?;
+    let Standing::Blocked { pc, sp } = before else {
+        return Ok(Look::Runs);
+    };
+    let stacks = processes.stacks(pid)?;
+    let mut words = vec![0; STACK_WORDS];
+    let copied = stacks.copy_words(sp, &mut words);
+    words.truncate(copied);
+    let kept = kept_returns(arena, due.ring, stacks);
+    if copied == 0 {
+        return Err(io::ErrorKind::NotFound.into()); // it runs another program since
+    }
+    if stands()? != before || !is_open(arena, due) {
+        return Ok(Look::MovedOn);
+    }
+    let stack = StackWords {
+        registers: [pc, sp, 0],
+        words: &words,
+        kept: &kept,
+    };
+    Ok(Look::Stack(processes.calls(pid, &stack)))
+}
+
+/// The return addresses that hooks keep for the calls in flight of a ring's thread.
+fn kept_returns(arena: &Arena, ring: usize, stacks: &Stacks) -> Vec<KeptReturn> {
+    let head_at = arena.ring(ring).in_flight_at.load(Relaxed);
+    let mut head = [0; HEAD_WORDS];
+    if head_at == 0 || stacks.copy_words(head_at, &mut head) < HEAD_WORDS {
+        return Vec::new();
+    }
+    let (first, end) = (head[FIRST_WORD], head[END_WORD]);
+    let frames = end.saturating_sub(first) as usize / (8 * FRAME_WORDS);
+    let mut words = vec![0; frames.min(FRAMES_MAX) * FRAME_WORDS];
+    stacks.copy_words(first, &mut words);
+    let frames = words.chunks_exact(FRAME_WORDS);
+    let kept = frames.filter(|frame| frame[RETURN_WORD] != 0);
+    kept.map(|frame| KeptReturn {
+        slot: frame[SLOT_WORD],
+        after: frame[AFTER_WORD],
+        returns_to: frame[RETURN_WORD],
+    })
+    .collect()
+}
+
+/// A running thread that is sampled.
+pub(super) struct Running {
+    pub(super) due: Due,
+    pid: u32,
+    samples: UserStacks,
+    since: Instant,
+}
+
+impl Running {
+    /// Begins to sample a thread. Nothing where the system does not permit it: the thread is seen at its next system call.
+    pub(super) fn sample(due: Due, pid: u32, tid: u32) -> Option<Running> {
+        let samples = UserStacks::of_thread(namespace::outer(tid as i32)).ok()?;
+        Some(Running {
+            due,
+            pid,
+            samples,
+            since: Instant::now(),
+        })
+    }
+
+    /// Whether it samples the thread of this interval.
+    pub(super) fn is_of(&self, due: &Due) -> bool {
+        (self.due.ring, self.due.since) == (due.ring, due.since)
+    }
+
+    /// Whether the thread should have run.
+    pub(super) fn is_late(&self) -> bool {
+        self.since.elapsed() >= SAMPLED_AT_MOST
+    }
+
+    /// The calls that were active at the newest sample, if there is one. The interval is open yet.
+    pub(super) fn stack(&mut self, arena: &Arena, processes: &mut Processes) -> Option<Calls> {
+        let sample = self.samples.newest()?;
+        let stacks = processes.stacks(self.pid).ok()?;
+        let kept = kept_returns(arena, self.due.ring, stacks);
+        let stack = StackWords {
+            registers: sample.registers,
+            words: &sample.words,
+            kept: &kept,
+        };
+        let calls = processes.calls(self.pid, &stack);
+        // It may be in code of no file at this moment, as that of a hook.
+        (!calls.calls.is_empty()).then_some(calls)
+    }
+}

@@ -1,0 +1,191 @@
+//! Stacks of intervals that are slow already, seen while they last, from outside and without stopping them.
+//!
+//! A thread's ring says when its open interval began. Some tens of times a second the session looks which intervals have lasted for
+//! longer than most of the variance asks for ([`evenkeel_analysis::Analysis::slow_from_ticks`]), and at the stacks of the longest:
+//!
+//! - A thread that is **blocked** is shown by the kernel (`/proc/PID/task/TID/syscall`), and its stack is read
+//!   (`/proc/PID/mem`). Nothing is believed if it has moved on meanwhile.
+//! - A thread that **runs** is sampled by a perf event with user registers and user stack. Where the system does not permit these,
+//!   it is seen at its next system call.
+//!
+//! One stall shows the whole path from the interval's function to where it stands, through pointers, the loops of interpreters and
+//! linkage tables: refinement times the calls along it at once, and reports name it.
+//!
+//! ```text
+//! due    which intervals are looked at, and when again
+//! look   the stack of a thread
+//! paths  the functions on it
+//! ```
+
+mod due;
+mod look;
+mod paths;
+
+use std::io;
+use std::sync::atomic::Ordering::*;
+use std::time::{Duration, Instant};
+
+use evenkeel_wire::{RingState, now_ticks};
+
+use crate::arena::Arena;
+use crate::location::Location;
+use crate::modules::Modules;
+use crate::processes::Processes;
+use due::{Due, DueIntervals};
+use look::{Look, Running};
+pub use paths::{Files, Step};
+
+/// Time between two polls, at the least.
+const PERIOD: Duration = Duration::from_millis(20);
+/// Looking takes at most one part in this many of the time.
+const PART_OF_TIME: u32 = 100;
+/// Time between two polls, at the most: the first look at a program reads its files.
+const REST_MAX: Duration = Duration::from_millis(200);
+/// Threads that are sampled at a time.
+const RUNNING_MAX: usize = 4;
+
+/// A stack of an interval that is slow already.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlowStack {
+    /// The functions, outermost first.
+    pub path: Vec<Step>,
+    /// Number of the interval among those that were looked at, from 0.
+    pub interval: u64,
+    /// How long it had lasted, ticks.
+    pub age: u64,
+    /// How much of that had passed since it was looked at before.
+    pub unseen: u64,
+}
+
+/// Intervals that are slow, and what is needed to look at them.
+#[derive(Default)]
+pub struct SlowIntervals {
+    due: DueIntervals,
+    files: Files,
+    running: Vec<Running>,
+    /// When to poll again.
+    next: Option<Instant>,
+    refused: Option<Refused>,
+}
+
+/// Why stacks cannot be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The process.
+    pub pid: u32,
+    /// What the system said.
+    pub why: String,
+}
+
+impl SlowIntervals {
+    /// Stacks that were seen since this was last called, which should be often. `bound`: how long an interval has lasted, in ticks,
+    /// from which on it is slow.
+    pub fn poll(
+        &mut self,
+        bound: u64,
+        scope: &[Location],
+        arena: &Arena,
+        modules: &mut Modules,
+        processes: &mut Processes,
+    ) -> Vec<SlowStack> {
+        let began = Instant::now();
+        let mut seen = self.sampled(arena, processes);
+        if self.next.is_none_or(|next| began >= next) {
+            for due in self.due.poll(&open(arena), bound, now_ticks()) {
+                seen.extend(self.look(due, arena, processes));
+            }
+            let rest = (PART_OF_TIME * began.elapsed()).min(REST_MAX);
+            self.next = Some(began + PERIOD.max(rest));
+        }
+        let stacks = seen.into_iter().filter_map(|(due, calls)| {
+            let path = self.files.path(&calls.calls, scope, arena, modules);
+            (!path.is_empty()).then(|| SlowStack {
+                interval: self.due.note_seen(&due),
+                path,
+                age: due.age,
+                unseen: due.unseen,
+            })
+        });
+        stacks.collect()
+    }
+
+    /// Whether a thread is sampled, of which a stack may be there soon.
+    pub fn is_sampling(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Why stacks of a process could not be seen.
+    pub fn refused(&self) -> Option<&Refused> {
+        self.refused.as_ref()
+    }
+
+    fn look(
+        &mut self,
+        due: Due,
+        arena: &Arena,
+        processes: &mut Processes,
+    ) -> Option<(Due, evenkeel_attach::Calls)> {
+        let (pid, tid) = owner(arena, due.ring);
+        match look::at_thread(arena, &due, pid, tid, processes) {
+            Ok(Look::Stack(calls)) => return Some((due, calls)),
+            Ok(Look::Runs) => {
+                let is_sampled = self.running.iter().any(|running| running.is_of(&due));
+                if !is_sampled && self.running.len() < RUNNING_MAX {
+                    self.running.extend(Running::sample(due, pid, tid));
+                }
+            }
+            Ok(Look::MovedOn) => {}
+            Err(error) => {
+                processes.forget(pid);
+                if error.kind() == io::ErrorKind::PermissionDenied {
+                    let why = error.to_string();
+                    self.refused.get_or_insert(Refused { pid, why });
+                }
+            }
+        }
+        None
+    }
+
+    /// What samples of running threads have shown.
+    fn sampled(
+        &mut self,
+        arena: &Arena,
+        processes: &mut Processes,
+    ) -> Vec<(Due, evenkeel_attach::Calls)> {
+        let mut seen = Vec::new();
+        self.running.retain_mut(|running| {
+            if !is_open(arena, &running.due) || running.is_late() {
+                return false;
+            }
+            match running.stack(arena, processes) {
+                None => true,
+                Some(calls) => {
+                    seen.push((running.due, calls));
+                    false
+                }
+            }
+        });
+        seen
+    }
+}
+
+/// Open intervals: the ring of the thread, and when each began, ticks.
+fn open(arena: &Arena) -> Vec<(usize, u64)> {
+    let count = arena.control().rings.load(Relaxed) as usize;
+    let rings = (0..count).map(|index| (index, arena.ring(index)));
+    let live = rings.filter(|(_, ring)| ring.state.load(Relaxed) == RingState::Live as u32);
+    let open = live.map(|(index, ring)| (index, ring.open_since.load(Relaxed)));
+    open.filter(|&(_, since)| since != 0).collect()
+}
+
+/// Whether an interval is open yet.
+fn is_open(arena: &Arena, due: &Due) -> bool {
+    let ring = arena.ring(due.ring);
+    ring.state.load(Relaxed) == RingState::Live as u32 && ring.open_since.load(Relaxed) == due.since
+}
+
+/// Process and thread of a ring.
+fn owner(arena: &Arena, ring: usize) -> (u32, u32) {
+    let ring = arena.ring(ring);
+    (ring.pid.load(Relaxed), ring.tid.load(Relaxed))
+}

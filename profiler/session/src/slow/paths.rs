@@ -1,0 +1,163 @@
+//! From the calls on a stack to the path of functions that it shows.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::rc::Rc;
+
+use evenkeel_attach::{CodeAddress, CodeFile, is_agent};
+
+use crate::arena::Arena;
+use crate::location::Location;
+use crate::modules::Modules;
+
+/// Files whose place in the table of modules is remembered.
+const FILES_MAX: usize = 1024;
+
+/// A function on a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its name; that of its file, where nothing else is known.
+    pub name: String,
+    /// The function, if its calls may be timed.
+    pub function: Option<Location>,
+    /// Where in its file it makes the next call, or stands: an address inside of the instruction.
+    pub at: u64,
+}
+
+/// The files that stacks lead into, by where they were met first.
+#[derive(Default)]
+pub struct Files {
+    /// By the address of the record, which is kept with it.
+    modules: HashMap<*const CodeFile, (Rc<CodeFile>, usize)>,
+}
+
+impl Files {
+    /// The path that calls, innermost first, show: outermost first, from the interval's function on, if it is among them, to the
+    /// first function of the system that they end in. Agents' own functions are none of the target's.
+    pub fn path(
+        &mut self,
+        calls: &[CodeAddress],
+        scope: &[Location],
+        arena: &Arena,
+        modules: &mut Modules,
+    ) -> Vec<Step> {
+        let is_targets = |call: &&CodeAddress| {
+            let path = &call.file.loaded.path;
+            path.is_absolute() && !is_agent(&path.to_string_lossy())
+        };
+        let calls = calls.iter().rev().filter(is_targets);
+        let path: Vec<Step> = calls.map(|call| self.step(call, arena, modules)).collect();
+        of_interval(path, scope)
+    }
+
+    fn step(&mut self, call: &CodeAddress, arena: &Arena, modules: &mut Modules) -> Step {
+        let function = self.function(call, arena, modules);
+        let named = function.and_then(|function| {
+            let module = modules.get(arena, function.module).ok()?;
+            Some(module.name(function.address))
+        });
+        let exported = || {
+            call.exported()
+                .map(|name| name.trim_start_matches('_').to_owned())
+        };
+        let name = named.or_else(exported);
+        Step {
+            name: name.unwrap_or_else(|| file_name(&call.file)),
+            function,
+            at: call.address,
+        }
+    }
+
+    /// The function that an address lies in, if its calls may be timed.
+    pub fn function(
+        &mut self,
+        call: &CodeAddress,
+        arena: &Arena,
+        modules: &mut Modules,
+    ) -> Option<Location> {
+        let index = self.module(&call.file, arena)?;
+        if !Modules::may_open(arena, index) {
+            return None;
+        }
+        let module = modules.get(arena, index).ok()?;
+        let function = module.function_at(call.address)?;
+        Some(Location::new(index, function.entry))
+    }
+
+    /// Index of a file in the arena's table.
+    fn module(&mut self, file: &Rc<CodeFile>, arena: &Arena) -> Option<usize> {
+        if let Some((_, index)) = self.modules.get(&Rc::as_ptr(file)) {
+            return Some(*index);
+        }
+        let loaded = &file.loaded;
+        let mut present = arena.modules().iter();
+        let index = present.position(|module| match (&loaded.build_id, module.build_id()) {
+            (Some(wanted), Some(present)) => wanted == present,
+            _ => module.path() == loaded.path.as_os_str().as_bytes(),
+        })?;
+        if self.modules.len() >= FILES_MAX {
+            self.modules.clear();
+        }
+        self.modules.insert(Rc::as_ptr(file), (file.clone(), index));
+        Some(index)
+    }
+}
+
+fn file_name(file: &CodeFile) -> String {
+    let path = &file.loaded.path;
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// The path from the outermost of these functions on, all of it if none is on it, and of the system's functions at its end the first.
+fn of_interval(mut path: Vec<Step>, scope: &[Location]) -> Vec<Step> {
+    let is_in_scope = |step: &Step| {
+        step.function
+            .is_some_and(|function| scope.contains(&function))
+    };
+    let begins = path.iter().position(is_in_scope);
+    path.drain(..begins.unwrap_or(0));
+    let last = path.iter().rposition(|step| step.function.is_some());
+    path.truncate(last.map_or(1, |last| last + 2));
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(address: u64) -> Step {
+        Step {
+            name: address.to_string(),
+            function: Some(Location::new(0, address)),
+            at: address,
+        }
+    }
+
+    /// In a recursion the outermost call is the interval.
+    #[test]
+    fn a_path_begins_with_the_intervals_function() {
+        let path = || vec![step(1), step(2), step(3), step(2), step(4)];
+        let scope = [Location::new(0, 2)];
+        assert_eq!(of_interval(path(), &scope), path()[1..]);
+        assert_eq!(of_interval(path(), &[]), path());
+    }
+    /// Of the C library's functions below the last of the program's, the one that it calls.
+    #[test]
+    fn a_path_ends_with_the_first_function_of_the_system() {
+        let system = |name: &str| Step {
+            name: name.to_owned(),
+            function: None,
+            at: 0,
+        };
+        let path = [
+            step(2),
+            system("qsort"),
+            step(3),
+            system("read"),
+            system("syscall"),
+        ];
+        let found = of_interval(path.to_vec(), &[Location::new(0, 2)]);
+        assert_eq!(found, path[..4]);
+    }
+}
