@@ -10,6 +10,7 @@ const findingPanel = (finding, sentences, i) => el("div", { class: "finding" },
   el("h3", {}, `${i + 1}. `, el("span", { class: "mono" }, finding.headline), " ", tag(finding.kind), " ",
     el("b", {}, percent(finding.share)), " ", el("small", {}, error(finding.se))),
   el("p", {}, keepUnits(sentences.join(" "))),
+  finding.check ? el("p", {}, el("b", {}, "Check: "), finding.check) : null,
   finding.advice ? el("details", { open: true }, el("summary", {}, "What helps"), adviceList(finding.advice)) : null);
 
 const findingsSection = (profile, words) => !profile.findings?.length ? null

@@ -158,7 +158,7 @@ impl Intake {
         let latency = subject.latency().ok_or(Reason::Malformed)?;
         if !finished.probed {
             let self_cost = &mut detail.sums.self_cost;
-            self_cost.add(false, subject.begin, latency);
+            self_cost.add(false, finished.class, subject.begin, latency);
             self.note(id, round);
             return Ok(());
         }
@@ -188,7 +188,8 @@ impl Intake {
         self.run.check_closure(vector.closure_error)?;
         let RoundSums { paths, sums, .. } = &mut *detail;
         sums.add(&vector, finished.class.into(), paths);
-        sums.self_cost.add(true, subject.begin, latency);
+        sums.self_cost
+            .add(true, finished.class, subject.begin, latency);
         if let Some(observed) = &mut self.observed {
             let pieces = &self.path.pieces;
             observed.add(selected.unwrap_or(round), id, finished, &vector, pieces);
