@@ -14,6 +14,7 @@ use crate::intervals::assembler::Assembler;
 use crate::intervals::assembler::reader::{Crowded, Lost};
 use crate::intervals::assembler::spans::SwitchedOut;
 use crate::intervals::interval::Reason;
+use crate::intervals::roles::Role;
 use crate::profile::{Node, Profile};
 use crate::rounds::combine::Together;
 use crate::rounds::evidence::{self, Recent};
@@ -109,8 +110,9 @@ impl Analysis {
         self.intake.wanted = Some(id);
     }
 
-    /// What a thread is called where it is shown.
+    /// What a thread is called where it is shown; its role follows from it.
     pub fn name_thread(&mut self, thread: u64, name: String) {
+        self.assembler.set_role(thread, Role::of(&name));
         self.intake.names.insert(thread, name);
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::findings::unseen::Unopened;
 use crate::findings::warnings::Warning;
-use crate::profile::{SamplingRule, Unpatched};
+use crate::profile::{Machine, SamplingRule, Unpatched};
 
 /// What no record tells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct RunFacts {
     /// What a client may wait for that is in no interval, where a preset knows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,
+    /// The machine, and for how long it was watched; absent where nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// What of the profiler failed in the target; empty where nothing did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed: String,
@@ -58,6 +61,11 @@ impl RunFacts {
         add_new(&mut self.unpatched, &other.unpatched);
         add_new(&mut self.names, &other.names);
         add_new(&mut self.warnings, &other.warnings);
+        if let Some(other) = other.machine {
+            let machine = self.machine.get_or_insert_default();
+            machine.processors = machine.processors.max(other.processors);
+            machine.seconds += other.seconds;
+        }
         if self.outside.is_empty() {
             self.outside.clone_from(&other.outside);
         }

@@ -17,10 +17,12 @@ use crate::sites::{Function, Kind};
 use crate::slow::model::SlowStacks;
 
 mod classes;
+mod machine;
 mod sampling;
 mod time;
 
 pub use classes::{Attribute, AttributeFit, AttributeValue, Class, ClassPath, Classes};
+pub use machine::{Machine, SLOW_ENOUGH};
 pub use sampling::{NotSeenInside, Sampling, SamplingRule};
 pub use time::{Activity, Span, TimeSpent, Timeline, WaitedFor};
 
@@ -120,6 +122,9 @@ pub struct Profile {
     /// What a client may wait for that is in no interval, where a preset knows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,
+    /// The machine, and for how long it was watched; absent where the file does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// What of the profiler failed in the target, with what came of it; empty where nothing did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed: String,
@@ -154,9 +159,10 @@ pub struct Overhead {
     pub probe_ns: f64,
     /// Probe cost times calls, as a fraction of the mean latency.
     pub estimated_fraction: f64,
-    /// Mean latency with probes against without (random windows), minus one; absent without such windows.
+    /// Mean latency with probes against without (random windows, class by class), minus one; absent without such windows, and where its
+    /// error is as large as what would matter.
     pub measured_fraction: Option<f64>,
-    /// Its standard error.
+    /// Its standard error, also where that is too large.
     pub measured_se: Option<f64>,
     /// How often calls were trapped to learn whom they call, or met while they were being changed.
     #[serde(default)]

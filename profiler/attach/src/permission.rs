@@ -148,6 +148,8 @@ pub fn not_permitted(pid: i32) -> Refused {
         may_trace: u64::from_str_radix(&capabilities, 16)
             .is_ok_and(|capabilities| capabilities & CAP_SYS_PTRACE != 0),
         scope: scope.trim(),
+        tracer: process::status(pid, "TracerPid").and_then(|it| it.trim().parse().ok()),
+        is_asleep: process::status(pid, "State").is_some_and(|state| state.trim().starts_with('D')),
     };
     let why = rights.lacking(pid, owner);
     Refused::NotPermitted { pid, why }
@@ -163,13 +165,28 @@ struct Rights<'a> {
     may_trace: bool,
     /// As in kernel.yama.ptrace_scope; nothing where there is none.
     scope: &'a str,
+    /// Who traces the process already; 0 if nobody does.
+    tracer: Option<i32>,
+    /// The process sleeps for a device, where no signal reaches it.
+    is_asleep: bool,
 }
 
 impl Rights<'_> {
     /// What they lack for a process of `owner`, and what to do.
     fn lacking(&self, pid: i32, owner: Option<u32>) -> String {
+        if let Some(tracer) = self
+            .tracer
+            .filter(|&tracer| tracer != 0 && tracer != std::process::id() as i32)
+        {
+            return format!(
+                "process {tracer} traces it already (a debugger, or strace), and the system permits one only; end that one, and attach again"
+            );
+        }
         if self.scope == "3" {
             return "kernel.yama.ptrace_scope is 3, which lets nobody trace, root included, until the machine starts again; start the program with `evenkeel profile`".to_owned();
+        }
+        if self.may_trace && self.is_asleep {
+            return "it sleeps in the kernel for a device (state D), or is about to end; attach again when it runs".to_owned();
         }
         if self.may_trace {
             return "the system refuses it to CAP_SYS_PTRACE, too: a security module does (SELinux, AppArmor: `dmesg`, /var/log/audit), or the process is outside of this user namespace; run evenkeel as root of the machine".to_owned();
@@ -202,9 +219,24 @@ mod tests {
                 user,
                 may_trace,
                 scope,
+                tracer: Some(0),
+                is_asleep: false,
             };
             rights.lacking(4711, Some(owner))
         };
+        let root = Rights {
+            user: 0,
+            may_trace: true,
+            scope: "0",
+            tracer: Some(0),
+            is_asleep: true,
+        };
+        assert!(root.lacking(4711, Some(33)).contains("state D"));
+        let traced = Rights {
+            tracer: Some(99),
+            ..root
+        };
+        assert!(traced.lacking(4711, Some(33)).contains("process 99"));
         for (user, may_trace, scope, owner, words) in [
             (
                 1000,

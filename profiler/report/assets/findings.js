@@ -20,6 +20,7 @@ const findingPanel = (finding, sentences, help, i) => el("div", { class: "findin
   el("h3", {}, `${i + 1}. `, el("span", { class: "mono" }, finding.headline), " ", tag(finding.kind), " ",
     el("b", {}, percent(finding.share)), " ", el("small", {}, error(finding.se))),
   el("p", {}, keepUnits(sentences.join(" "))),
+  finding.check ? el("p", {}, el("b", {}, "Check: "), finding.check) : null,
   help);
 
 const findingsSection = (profile, words) => !profile.findings?.length ? null

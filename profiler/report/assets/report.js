@@ -30,7 +30,7 @@ const flames = () => {
 const classes = () => {
   const { between_fraction: between, within_fraction: within, classes } = profile.classes;
   if (classes.length === 0) return null;
-  return closedSection("Classes", `${percent(between)} of the variance is the mix of classes (different work), ${percent(within)} lies within them (the same work at different speed). Both columns add up to these.`,
+  return closedSection("Classes", `${percent(between)} of the variance is between the means of classes, ${percent(within)} is among intervals of one class. Both columns add up to these.`,
     () => classTable(classes));
 };
 
@@ -51,7 +51,7 @@ const conduct = () => {
       { title: "Intervals", numeric: true, value: (r) => r.intervals, cell: (r) => count(r.intervals) },
     ], profile.rounds.map((round, i) => ({ ...round, round: i + 1 })))),
     el("div", {}, el("h3", {}, "Cost and closure"), rows([["Cost of a probe", duration(overhead.probe_ns)], ["Estimated (cost times calls)", percent(overhead.estimated_fraction)],
-      ["Measured (windows without probes)", overhead.measured_fraction === null ? "not measured" : `${signed(overhead.measured_fraction)} ${error(overhead.measured_se)}`],
+      ["Measured (windows without probes)", overhead.measured_fraction === null ? (overhead.measured_se === null ? "not measured" : `not closely enough (${error(overhead.measured_se)})`) : `${signed(overhead.measured_fraction)} ${error(overhead.measured_se)}`],
       ["Largest error of closure", `${count(profile.closure.max_abs_error_ticks)} ticks`], ["Intervals checked", count(profile.closure.intervals)]]))));
 };
 

@@ -1,14 +1,17 @@
 //! What is known of servers: what a finding means in the server's own terms, and what helps.
 //!
-//! The knowledge is data, a file a server under `advice/`. A pattern lists functions; a finding whose function is one of
-//! them, called by one of `called_by` and of one of `kinds` where the pattern demands it, has the pattern's meaning and advice. The first
-//! that fits wins; where none does, nothing is said. Names are compared without parameters and the compiler's endings.
+//! The knowledge is data, a file a server under `advice/`. A pattern lists functions. It fits a finding whose function is one of
+//! them if all of its conditions hold. These are of the function's caller, the kind of its time, the holders that it waits for, and what
+//! they do. The first pattern that fits wins; without one a finding has no advice. Names are compared without parameters and the compiler's endings.
+//!
+//! A pattern is of the functions' own work, unless it has `waits`, or names kinds of time. What other threads do is no work of the
+//! function that waits for them.
 
 use std::sync::LazyLock;
 
 use evenkeel_analysis::findings::plumbing::base;
-use evenkeel_analysis::findings::{Advice, Finding};
-use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::findings::{Advice, Finding, Holder};
+use evenkeel_analysis::profile::{Class, Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use serde::Deserialize;
 
@@ -69,11 +72,28 @@ pub struct Pattern {
     /// It is called by one of these; by any where there are none.
     #[serde(default)]
     pub called_by: Vec<String>,
-    /// It is of one of these kinds; of any where there are none.
+    /// It is of one of these kinds; where there are none it is work, or anything that `waits` allows.
     #[serde(default)]
     pub kinds: Vec<Kind>,
+    /// It may be a wait.
+    #[serde(default)]
+    pub waits: bool,
+    /// With waits followed: holders of these names have [`HELD_MIN`] of the time.
+    #[serde(default)]
+    pub held_by: Vec<String>,
+    /// With waits followed: the holders are in one of these functions.
+    #[serde(default)]
+    pub while_in: Vec<String>,
+    /// One of these functions ran in some interval of the profile.
+    #[serde(default)]
+    pub seen: Vec<String>,
+    /// More intervals are in progress than there are processors, and no class of few intervals takes most of the time.
+    #[serde(default)]
+    pub crowded: bool,
     /// What it means, a sentence without its end.
     pub means: String,
+    /// How to see it by the server's own means: a query or command, and its result.
+    pub check: String,
     /// Whoever is waited for owns something: what the owner does meanwhile is said.
     #[serde(default)]
     pub owner: bool,
@@ -84,22 +104,115 @@ pub struct Pattern {
     pub advice: Vec<Advice>,
 }
 
+/// A holder counts from this part of a finding's time on.
+const HELD_MIN: f64 = 0.3;
+/// A finding is a wait if others' time is so much of it.
+const WAITED_MIN: f64 = 0.5;
+/// A class burns the processor if it has this part of the time, ...
+const BURNS_MIN: f64 = 0.5;
+/// ... in so few of the intervals.
+const BURNS_INTERVALS: f64 = 0.1;
+
 impl Pattern {
-    /// Whether a finding is one of these.
-    pub fn fits(&self, finding: &Finding) -> bool {
-        let has = |names: &[String], name: &str| names.iter().any(|known| known == base(name));
+    /// Whether a finding of this profile is one of these.
+    pub fn fits(&self, profile: &Profile, finding: &Finding) -> bool {
         let caller = finding.called_by.as_deref();
         has(&self.functions, &finding.function)
             && (self.called_by.is_empty()
                 || caller.is_some_and(|caller| has(&self.called_by, caller)))
-            && (self.kinds.is_empty() || self.kinds.contains(&finding.kind))
+            && self.allows(finding)
+            && (self.held_by.is_empty() || self.is_held(finding))
+            && (self.while_in.is_empty() || self.is_meanwhile(finding))
+            && (self.seen.is_empty() || ran(&profile.tree, &self.seen))
+            && (!self.crowded || is_crowded(profile))
     }
+
+    fn allows(&self, finding: &Finding) -> bool {
+        match self.kinds.is_empty() {
+            true => self.waits || !is_wait(finding),
+            false => self.kinds.contains(&finding.kind),
+        }
+    }
+
+    fn is_held(&self, finding: &Finding) -> bool {
+        let holders = finding.waits_for.iter();
+        let held = holders.filter(|holder| self.held_by.contains(&holder.class));
+        held.map(|holder| holder.of_time).sum::<f64>() >= HELD_MIN
+    }
+
+    /// By what most of the waited time is; where no function has most of it, by what the holders do that have most of it together.
+    fn is_meanwhile(&self, finding: &Finding) -> bool {
+        if let Some(meanwhile) = &finding.meanwhile {
+            return has(&self.while_in, &meanwhile.function);
+        }
+        let holders = finding.waits_for.iter();
+        let does = |holder: &&Holder| {
+            let function = holder.function.as_ref();
+            function.is_some_and(|function| has(&self.while_in, function))
+        };
+        holders
+            .filter(does)
+            .map(|holder| holder.of_time)
+            .sum::<f64>()
+            >= WAITED_MIN
+    }
+}
+
+fn has(names: &[String], name: &str) -> bool {
+    names.iter().any(|known| known == base(name))
+}
+
+/// Whether one of these functions is in the tree.
+fn ran(node: &Node, names: &[String]) -> bool {
+    has(names, &node.name) || node.children.iter().any(|child| ran(child, names))
+}
+
+/// Whether a finding is not its function's own work.
+fn is_wait(finding: &Finding) -> bool {
+    let others: f64 = finding.waits_for.iter().map(|it| it.of_time).sum();
+    let waits = matches!(
+        finding.kind,
+        Kind::Lock
+            | Kind::Io
+            | Kind::Client
+            | Kind::Timer
+            | Kind::Event
+            | Kind::Socket
+            | Kind::Idle
+            | Kind::Others
+            | Kind::Helper
+            | Kind::Asleep
+    );
+    waits || others >= WAITED_MIN
+}
+
+/// Whether more intervals are in progress than there are processors. A class of few and long intervals that takes most of the time is
+/// another cause.
+fn is_crowded(profile: &Profile) -> bool {
+    let processors = profile.machine.map_or(0, |machine| machine.processors);
+    let active = profile.in_progress().unwrap_or(0.0);
+    let classes = &profile.classes.classes;
+    let time = |class: &Class| class.mean_ns * class.intervals as f64;
+    let whole: f64 = classes.iter().map(time).sum();
+    let burns = |class: &Class| {
+        time(class) >= BURNS_MIN * whole
+            && class.intervals as f64 <= BURNS_INTERVALS * profile.intervals as f64
+    };
+    processors > 0 && active > f64::from(processors) && !classes.iter().any(burns)
 }
 
 impl Server {
     /// The pattern of a finding.
-    pub fn pattern(&self, finding: &Finding) -> Option<&Pattern> {
-        self.patterns.iter().find(|pattern| pattern.fits(finding))
+    pub fn pattern(&self, profile: &Profile, finding: &Finding) -> Option<&Pattern> {
+        let mut patterns = self.patterns.iter();
+        patterns.find(|pattern| pattern.fits(profile, finding))
+    }
+
+    /// What of a pattern's advice is not done already, as far as the profile's functions tell.
+    fn advice(profile: &Profile, pattern: &Pattern) -> Vec<Advice> {
+        let is_done = |advice: &&Advice| ran(&profile.tree, &advice.done_if);
+        let open = pattern.advice.iter().filter(|advice| !is_done(advice));
+        open.cloned().collect()
     }
 
     /// What the finding means, with what the owner does meanwhile.
@@ -145,7 +258,7 @@ pub fn knobs(profile: &Profile) -> Vec<&'static str> {
     let patterns = profile
         .findings
         .iter()
-        .filter_map(|finding| server.pattern(finding));
+        .filter_map(|finding| server.pattern(profile, finding));
     let mut knobs: Vec<&str> = Vec::new();
     for knob in patterns.flat_map(|pattern| &pattern.knobs) {
         if !knobs.contains(&knob.as_str()) {
@@ -160,10 +273,17 @@ pub fn add(profile: &mut Profile) {
     let Some(server) = server_of(&profile.target) else {
         return;
     };
-    for finding in &mut profile.findings {
-        if let Some(pattern) = server.pattern(finding) {
-            finding.means = Some(server.means(pattern, finding));
-            finding.advice.clone_from(&pattern.advice);
+    let known = |finding: &Finding| {
+        let pattern = server.pattern(profile, finding)?;
+        let advice = Server::advice(profile, pattern);
+        Some((server.means(pattern, finding), &pattern.check, advice))
+    };
+    let known: Vec<_> = profile.findings.iter().map(known).collect();
+    for (finding, known) in profile.findings.iter_mut().zip(known) {
+        if let Some((means, check, advice)) = known {
+            finding.means = Some(means);
+            finding.check = Some(check.clone());
+            finding.advice = advice;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Findings in plain words.
 
 use evenkeel_analysis::findings::GivesUp;
-use evenkeel_analysis::profile::{Finding, Profile, Trade};
+use evenkeel_analysis::profile::{Finding, Profile, SLOW_ENOUGH, Trade};
 
 use crate::{fit, names, units};
 
@@ -29,6 +29,7 @@ pub fn sentences(profile: &Profile, finding: &Finding, tail: &str) -> Vec<String
     out.extend(classes(profile, finding));
     out.extend(waits(finding));
     out.extend(seen_inside(finding));
+    out.extend(unnamed(finding));
     if finding.share < 0.0 {
         out.push("It evens the latency out: it takes less time where the rest takes more.".into());
     }
@@ -65,24 +66,32 @@ fn frequency(mean: f64) -> String {
 }
 
 fn classes(profile: &Profile, finding: &Finding) -> Option<String> {
-    let of = |share: f64| share / finding.share;
     let listed = finding
         .classes
         .iter()
-        .filter(|class| of(class.share) >= PART_MIN);
+        .filter(|class| class.of_time >= PART_MIN);
     let named: Vec<String> = listed
         .take(NAMED_MAX)
         .map(|class| {
             format!(
                 "{} {}",
                 quoted(&class.name),
-                units::whole_percent(of(class.share))
+                units::whole_percent(class.of_time)
             )
         })
         .collect();
     // With one class there is nothing to tell apart.
     (profile.classes.classes.len() > 1 && !named.is_empty())
-        .then(|| format!("In {}.", named.join(", ")))
+        .then(|| format!("Its time is in {}.", named.join(", ")))
+}
+
+fn unnamed(finding: &Finding) -> Option<String> {
+    let unnamed = finding.unnamed.as_ref()?;
+    Some(format!(
+        "{} of its time is in {}, a function without a name: install the debug symbols of its file.",
+        units::whole_percent(unnamed.of_time),
+        unnamed.function
+    ))
 }
 
 fn waits(finding: &Finding) -> Option<String> {
@@ -96,8 +105,7 @@ fn waits(finding: &Finding) -> Option<String> {
             let part = units::whole_percent(holder.of_time);
             match &holder.function {
                 Some(function) => {
-                    let function = names::shortened(function, NAME_WIDTH);
-                    format!("{} {part} (in {function})", quoted(&holder.class))
+                    format!("{} {part} ({})", quoted(&holder.class), place(function))
                 }
                 None => format!("{} {part}", quoted(&holder.class)),
             }
@@ -109,10 +117,13 @@ fn waits(finding: &Finding) -> Option<String> {
     let mut text = format!("Of its time it waits for {}", named.join(", "));
     if let Some(meanwhile) = &finding.meanwhile {
         text += &format!(
-            "; {} of that is spent in {}",
+            "; {} of that: {}",
             units::whole_percent(meanwhile.of_time),
-            names::shortened(&meanwhile.function, NAME_WIDTH)
+            place(&meanwhile.function)
         );
+        if let Some(wait) = &meanwhile.wait {
+            text += &format!(" ({wait})");
+        }
     }
     Some(text + ".")
 }
@@ -155,6 +166,14 @@ pub(crate) fn last_of(functions: &[String], width: usize) -> String {
     fit::path(&short, width)
 }
 
+/// Where a holder is: in a function, or in a state, which has a name of several words.
+fn place(function: &str) -> String {
+    match function.starts_with("holder ") || function.starts_with("waits: ") {
+        true => function.to_owned(),
+        false => format!("in {}", names::shortened(function, NAME_WIDTH)),
+    }
+}
+
 fn factors(profile: &Profile, finding: &Finding) -> Option<String> {
     let numbers: Vec<String> = finding
         .factors
@@ -176,6 +195,32 @@ fn quoted(class: &str) -> String {
 /// Below this share nothing is left to report: the table would say 0.0 %.
 const UNCOVERED_MIN: f64 = 0.000_5;
 
+/// The part of the variance that is in no finding from which the number of slow intervals is the reason, if it is small.
+const UNCOVERED_MUCH: f64 = 0.5;
+
+/// That the profile has too few slow intervals to name what makes them slow, and how long it would take; nothing where it has enough.
+fn few_slow(profile: &Profile) -> Option<String> {
+    let slow = profile.slow_intervals();
+    if profile.uncovered.share < UNCOVERED_MUCH || slow == 0 || slow >= SLOW_ENOUGH {
+        return None;
+    }
+    let of = units::count(profile.intervals);
+    let mut text = format!(
+        "too few slow intervals. {slow} of {of} hold half of the variance, and {SLOW_ENOUGH} are needed"
+    );
+    match profile.machine {
+        Some(machine) if machine.seconds > 0.0 => {
+            let needed = machine.seconds * SLOW_ENOUGH as f64 / slow as f64;
+            text += &format!(
+                ". This run took {:.0} s: run for {:.0} s (--for {:.0}s)",
+                machine.seconds, needed, needed
+            );
+        }
+        _ => text += ": run for longer (--for)",
+    }
+    Some(text)
+}
+
 /// What is in no finding, in a sentence; nothing where that is nought.
 pub fn uncovered(profile: &Profile) -> Option<String> {
     let uncovered = &profile.uncovered;
@@ -184,6 +229,9 @@ pub fn uncovered(profile: &Profile) -> Option<String> {
     }
     let mut text =
         String::from("unattributed: no single function accounts for enough of this time");
+    if let Some(few) = few_slow(profile) {
+        text = format!("unattributed: {few}");
+    }
     let numbers: Vec<String> = uncovered
         .factors
         .iter()

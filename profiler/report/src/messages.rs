@@ -1,7 +1,7 @@
 //! What readers are told: warnings and reasons, which are types everywhere else, in words. Each says what happened, why, and what to do.
 
 use evenkeel_analysis::findings::reasons::{NotSplit, NotTimed};
-use evenkeel_analysis::findings::warnings::{FrozenBy, INTERVALS_FEW, Warning};
+use evenkeel_analysis::findings::warnings::{FrozenBy, INTERVALS_FEW, RingsRefused, Warning};
 use evenkeel_analysis::profile::{LeftOut, Profile, Reason};
 use evenkeel_analysis::sums::paths::DEPTH_MAX;
 
@@ -233,15 +233,20 @@ fn counted_events(warning: &Warning) -> String {
              be too long: choose an --interval further down to see what runs between",
             number(calls)
         ),
-        Warning::ThreadsWithoutRing { threads, no_memory } => {
-            let why = if *no_memory {
-                "no shared memory was left"
-            } else {
-                "too many started at once"
+        Warning::ThreadsWithoutRing { threads, refused } => {
+            let why = match refused {
+                Some(RingsRefused::TooMany(rings)) => format!(
+                    "all {} buffers for threads were in use: run fewer threads",
+                    count(*rings as u64)
+                ),
+                Some(RingsRefused::NoMemory(error)) => format!(
+                    "the system gave evenkeel no memory for their buffers ({error}): raise the memory limit of its control group, or `ulimit -f`"
+                ),
+                None => "they started faster than their buffers were made, or had no room for their stacks of calls (`ulimit -v`, vm.max_map_count): profile again while no threads start".to_owned(),
             };
-            let threads = number(threads);
             format!(
-                "{threads} threads were not recorded, because {why}: free memory or run fewer threads"
+                "{} threads were not recorded, because {why}",
+                number(threads)
             )
         }
         Warning::NotDrained { records, intervals } => format!(

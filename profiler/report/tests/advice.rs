@@ -1,9 +1,9 @@
 //! What is known of servers: complete, well formed, and silent where nothing is known.
 
-use evenkeel_analysis::findings::{Finding, GivesUp, Meanwhile};
-use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::findings::{Finding, GivesUp, Holder, Meanwhile};
+use evenkeel_analysis::profile::{Class, Machine, Node, Profile};
 use evenkeel_analysis::sites::Kind;
-use evenkeel_report::advice::{self, Server};
+use evenkeel_report::advice::{self, Pattern, Server};
 
 fn server(name: &str) -> &'static Server {
     let found = advice::servers()
@@ -60,6 +60,7 @@ fn every_field_says_something() {
                     "{at}"
                 );
             }
+            assert!(pattern.check.ends_with('.'), "{at}: {}", pattern.check);
             for advice in &pattern.advice {
                 assert!(advice.what.ends_with('.'), "{at}: {}", advice.what);
                 assert!(
@@ -72,35 +73,171 @@ fn every_field_says_something() {
     }
 }
 
+/// A finding for each of a pattern's functions, that meets all of its conditions and no more, in a profile that does.
+fn findings_of(pattern: &Pattern) -> Vec<Profile> {
+    let wait = if pattern.waits {
+        Kind::Lock
+    } else {
+        Kind::Call
+    };
+    let kinds = match pattern.kinds.is_empty() {
+        true => vec![wait],
+        false => pattern.kinds.clone(),
+    };
+    let callers: Vec<Option<String>> = match pattern.called_by.is_empty() {
+        true => vec![None],
+        false => pattern.called_by.iter().cloned().map(Some).collect(),
+    };
+    let holder = Holder {
+        class: pattern.held_by.first().cloned().unwrap_or_default(),
+        of_time: 0.9,
+        function: pattern.while_in.first().cloned(),
+    };
+    let waits = !pattern.held_by.is_empty() || !pattern.while_in.is_empty();
+    let mut found = Vec::new();
+    for function in &pattern.functions {
+        for (&kind, called_by) in kinds.iter().zip(callers.iter().cycle()) {
+            let finding = Finding {
+                function: function.clone(),
+                called_by: called_by.clone(),
+                kind,
+                waits_for: waits.then(|| holder.clone()).into_iter().collect(),
+                ..Finding::default()
+            };
+            found.push(Profile {
+                findings: vec![finding],
+                machine: Some(Machine {
+                    processors: if pattern.crowded { 2 } else { 64 },
+                    seconds: 1.0,
+                }),
+                intervals_seen: 8000,
+                mean_ns: 1e6,
+                tree: Node {
+                    name: pattern.seen.first().cloned().unwrap_or_default(),
+                    ..Node::default()
+                },
+                ..Profile::default()
+            });
+        }
+    }
+    found
+}
+
 /// A finding fits the first pattern that has its function: a later one for the same function and kinds would never be said.
 #[test]
 fn no_pattern_hides_another() {
     for server in advice::servers() {
         for pattern in &server.patterns {
-            let kinds = if pattern.kinds.is_empty() {
-                vec![Kind::Call]
-            } else {
-                pattern.kinds.clone()
-            };
-            let callers = if pattern.called_by.is_empty() {
-                vec![None]
-            } else {
-                pattern.called_by.iter().cloned().map(Some).collect()
-            };
-            for function in &pattern.functions {
-                for (&kind, called_by) in kinds.iter().zip(callers.iter().cycle()) {
-                    let finding = Finding {
-                        function: function.clone(),
-                        called_by: called_by.clone(),
-                        kind,
-                        ..Finding::default()
-                    };
-                    let first = server.pattern(&finding).unwrap();
-                    assert_eq!(first.name, pattern.name, "{function} of {}", server.server);
+            for profile in findings_of(pattern) {
+                let finding = &profile.findings[0];
+                let first = server.pattern(&profile, finding);
+                let first = first.map(|first| first.name.as_str());
+                assert_eq!(
+                    first,
+                    Some(pattern.name.as_str()),
+                    "{} of {}",
+                    finding.function,
+                    server.server
+                );
+            }
+        }
+    }
+}
+
+/// What others do while a function waits for them is no work of that function.
+#[test]
+fn work_of_others_fits_no_pattern_of_own_work() {
+    for server in advice::servers() {
+        let of_work = |pattern: &&Pattern| !pattern.waits && pattern.kinds.is_empty();
+        let of_state = |name: &String| name.contains(' ');
+        for pattern in server.patterns.iter().filter(of_work) {
+            if pattern.functions.iter().any(of_state) {
+                continue; // time that is no function's doing
+            }
+            for profile in findings_of(pattern) {
+                let own = &profile.findings[0];
+                let waits = Finding {
+                    waits_for: vec![Holder {
+                        of_time: 0.6,
+                        ..Holder::default()
+                    }],
+                    ..own.clone()
+                };
+                let event = Finding {
+                    kind: Kind::Event,
+                    ..own.clone()
+                };
+                for other in [waits, event] {
+                    let fits = pattern.fits(&profile, &other);
+                    assert!(!fits, "{} of {}", pattern.name, server.server);
                 }
             }
         }
     }
+}
+
+/// Fewer connections are advised where they are too many: not where one class of statements burns the processor, nor where fewer are active
+/// than there are processors, nor where nobody knows.
+#[test]
+fn fewer_connections_where_there_are_too_many() {
+    let crowded = |processors, classes: &[(u64, f64)]| {
+        let class = |&(intervals, mean_ns): &(u64, f64)| Class {
+            intervals,
+            mean_ns,
+            ..Class::default()
+        };
+        let mut profile = Profile {
+            target: "postgres".into(),
+            findings: vec![Finding {
+                function: "waiting for a CPU".into(),
+                kind: Kind::Preempted,
+                ..Finding::default()
+            }],
+            machine: Some(Machine {
+                processors,
+                seconds: 1.0,
+            }),
+            intervals: 8000,
+            intervals_seen: 8000,
+            mean_ns: 1e6,
+            ..Profile::default()
+        };
+        profile.classes.classes = classes.iter().map(class).collect();
+        advice::add(&mut profile);
+        profile.findings[0].advice[0].what.contains("connections")
+    };
+    assert!(crowded(2, &[(8000, 1e6)]));
+    assert!(crowded(2, &[(4000, 1e6), (4000, 2e6)]));
+    assert!(!crowded(2, &[(7900, 1e5), (100, 5e8)]), "one burns it");
+    assert!(!crowded(8, &[(8000, 1e6)]));
+    assert!(!crowded(0, &[(8000, 1e6)]), "nobody knows");
+}
+
+/// What the profile shows to be set is not advised.
+#[test]
+fn what_is_done_is_not_advised() {
+    let of = |function: &str| {
+        let mut profile = Profile {
+            target: "nginx: worker process".into(),
+            findings: vec![Finding {
+                function: "ngx_linux_sendfile".into(),
+                kind: Kind::Io,
+                ..Finding::default()
+            }],
+            tree: Node {
+                name: function.into(),
+                ..Node::default()
+            },
+            ..Profile::default()
+        };
+        profile.target = "/usr/sbin/nginx".into();
+        advice::add(&mut profile);
+        profile.findings.remove(0).advice.len()
+    };
+    assert_eq!(
+        (of("ngx_read_file"), of("ngx_linux_sendfile_thread")),
+        (1, 0)
+    );
 }
 
 /// Whatever weakens a commit or an isolation level is marked, and never comes first.
@@ -145,6 +282,7 @@ fn rows_of_postgresql() {
         meanwhile: Some(Meanwhile {
             function: "XLogFlush".into(),
             of_time: 0.9,
+            wait: None,
         }),
         ..Finding::default()
     };

@@ -2,9 +2,10 @@
 
 mod fixture;
 
+use evenkeel_analysis::findings::reasons::NotSplit;
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::findings::{Finding, Trade};
-use evenkeel_analysis::profile::{Caller, Closure, Profile};
+use evenkeel_analysis::profile::{Bin, Caller, Closure, Machine, Profile, Unseen};
 use evenkeel_report::fit::columns;
 use evenkeel_report::terminal::{Style, render};
 use evenkeel_report::{html, json};
@@ -215,4 +216,67 @@ fn what_trades_is_said_everywhere() {
     assert_eq!(json["trades"][0]["contribution"], -0.18);
     let page = html::render(&profile);
     assert!(page.contains("\"contribution\":-0.18") && page.contains("profile.trades"));
+}
+
+/// A reason that holds for several functions is given once, below the last of them.
+#[test]
+fn each_reason_is_given_once() {
+    let unseen = |name: &str, share, why| Unseen {
+        name: name.into(),
+        share,
+        se: 0.01,
+        why,
+    };
+    let mut profile = fixture::before();
+    profile.unseen = Some(vec![
+        unseen("parse", 0.4, NotSplit::NotOpened),
+        unseen("flush", 0.3, NotSplit::TooCostly),
+        unseen("plan", 0.2, NotSplit::NotOpened),
+    ]);
+    let text = render(&profile, &Style::default());
+    let foot: Vec<&str> = text
+        .split("NOT SEEN")
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    let foot = foot.join(" ");
+    assert!(
+        foot.contains("40.0 % ±1.0 parse 20.0 % ±1.0 plan: the calls"),
+        "{foot}"
+    );
+    assert_eq!(foot.matches("were not timed").count(), 1, "{foot}");
+    assert!(foot.contains("flush: to time the calls"), "{foot}");
+}
+
+/// Where nothing is found because too little was slow, the report says how much is needed.
+#[test]
+fn too_few_slow_intervals_are_said_with_the_time_that_is_needed() {
+    let mut profile = fixture::before();
+    profile.findings.clear();
+    profile.uncovered.share = 0.98;
+    profile.mean_ns = 2e6;
+    profile.intervals = 10_000;
+    let bin = |from_ns: f64, count| Bin {
+        from_ns,
+        to_ns: from_ns,
+        count,
+    };
+    profile.histogram = vec![bin(2e6, 9_988), bin(1e9, 12)];
+    profile.machine = Some(Machine {
+        processors: 2,
+        seconds: 30.0,
+    });
+    let text = render(&profile, &Style::default());
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let text = text.join(" ");
+    assert!(
+        text.contains(
+            "too few slow intervals. 6 of 10,000 hold half of the variance, and 100 are needed. This run took 30 s: run for 500 s (--for 500s)"
+        ),
+        "{text}"
+    );
+    profile.histogram = vec![bin(1e6, 5_000), bin(3e6, 5_000)];
+    let text = render(&profile, &Style::default());
+    assert!(text.contains("no single function"), "{text}");
 }

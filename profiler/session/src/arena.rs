@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering::*;
 
+use evenkeel_analysis::findings::warnings::RingsRefused;
 use evenkeel_wire as wire;
 use rustix::fs::{FallocateFlags, MemfdFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -20,7 +21,8 @@ pub struct Arena {
     file: File,
     base: *mut u8,
     inode: u64,
-    exhausted: bool,
+    /// Why there are no more rings.
+    refused: Option<RingsRefused>,
 }
 
 impl Arena {
@@ -64,7 +66,7 @@ impl Arena {
             file,
             base: base.cast(),
             inode,
-            exhausted: false,
+            refused: None,
         };
         arena.control().version.store(wire::VERSION, Relaxed);
         arena
@@ -166,10 +168,12 @@ impl Arena {
     pub(crate) fn add_probe(&mut self, fill: impl FnOnce(&mut Probe)) -> Option<u32> {
         let id = self.control().probes.load(Relaxed) as usize;
         if id == wire::PROBES_MAX
-            || !self.back(
-                wire::PROBES_AT + id * size_of::<Probe>(),
-                size_of::<Probe>(),
-            )
+            || self
+                .back(
+                    wire::PROBES_AT + id * size_of::<Probe>(),
+                    size_of::<Probe>(),
+                )
+                .is_err()
         {
             return None;
         }
@@ -182,7 +186,7 @@ impl Arena {
     /// Stores a displaced entry; probes refer to it afterwards. False when the memory is full.
     pub(crate) fn set_displaced(&mut self, index: usize, displaced: &Displaced) -> bool {
         let at = wire::DISPLACED_AT + index * size_of::<Displaced>();
-        if index >= wire::DISPLACED_MAX || !self.back(at, size_of::<Displaced>()) {
+        if index >= wire::DISPLACED_MAX || self.back(at, size_of::<Displaced>()).is_err() {
             return false;
         }
         // SAFETY: no probe refers to it yet.
@@ -220,17 +224,21 @@ impl Arena {
         }
     }
 
-    /// Whether threads may have gone without a ring because there was no memory for more.
-    pub(crate) fn rings_exhausted(&self) -> bool {
-        self.exhausted
+    /// Why threads may have gone without a ring; nothing where only their number grew too fast.
+    pub(crate) fn rings_refused(&self) -> Option<RingsRefused> {
+        self.refused.clone()
     }
 
     fn add_rings(&mut self) {
         let count = self.control().rings.load(Relaxed) as usize;
         let more = (count + RINGS_STEP).min(wire::RINGS_MAX);
         let at = wire::RINGS_AT + count * wire::RING_STRIDE;
-        if more == count || !self.back(at, (more - count) * wire::RING_STRIDE) {
-            self.exhausted = true;
+        if more == count {
+            self.refused = Some(RingsRefused::TooMany(count));
+            return;
+        }
+        if let Err(error) = self.back(at, (more - count) * wire::RING_STRIDE) {
+            self.refused = Some(RingsRefused::NoMemory(error.to_string()));
             return;
         }
         for index in count..more {
@@ -245,8 +253,10 @@ impl Arena {
     }
 
     /// Reserves memory for a range, so that touching it cannot fail with SIGBUS.
-    fn back(&self, at: usize, bytes: usize) -> bool {
-        rustix::fs::fallocate(&self.file, FallocateFlags::empty(), at as u64, bytes as u64).is_ok()
+    fn back(&self, at: usize, bytes: usize) -> Result<(), io::Error> {
+        let (at, bytes) = (at as u64, bytes as u64);
+        let back = || rustix::fs::fallocate(&self.file, FallocateFlags::empty(), at, bytes);
+        Ok(rustix::io::retry_on_intr(back)?)
     }
 }
 

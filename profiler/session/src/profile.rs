@@ -16,6 +16,7 @@ mod settings;
 mod sink;
 mod slow;
 mod stacks;
+mod thread_names;
 mod unnamed;
 mod unopened;
 
@@ -23,17 +24,17 @@ pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Setting
 
 use std::sync::Arc as Shared;
 use std::sync::atomic::{AtomicBool, Ordering::*};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use evenkeel_analysis::findings::warnings::Warning;
-use evenkeel_analysis::profile::SamplingRule;
+use evenkeel_analysis::profile::{Machine, SamplingRule};
 use evenkeel_analysis::{Analysis, Options, ProbeCost, RunFacts};
 use evenkeel_kernel::Watched;
 use evenkeel_wire::Mode;
 
 use crate::arena::Arena;
 use crate::attached::Attached;
-use crate::clock::TickClock;
+use crate::clock::{TickClock, unix_ns};
 use crate::drain::Drain;
 use crate::error::Error;
 use crate::launch::{self, find_program};
@@ -48,6 +49,7 @@ use evenkeel_recording::{Meta, Writer};
 use kernel::Kernel;
 use refiner::Refiner;
 use sink::RecordSink;
+use thread_names::ThreadNames;
 
 /// Pause between two drains: each wakes a processor that the target may be using. The shorter while rings fill quickly.
 const DRAIN_PERIODS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
@@ -127,6 +129,7 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
             waits: settings.waits,
             early_changes: Vec::new(),
             writer,
+            names: ThreadNames::default(),
             sums_only: settings.summary.is_some(),
             minute_began_unix_ns: clock.started().unix_ns,
             sites_written: 0,
@@ -474,8 +477,21 @@ impl Session<'_> {
             traps: self.arena.control().traps.load(Relaxed),
             outside: self.outside.to_owned(),
             failed: self.failed(),
+            machine: Some(self.machine()),
             warnings: self.all_warnings(),
             ..RunFacts::default()
+        }
+    }
+
+    /// The machine, and how long the run has taken.
+    fn machine(&self) -> Machine {
+        let now = unix_ns(SystemTime::now());
+        let ns = now.saturating_sub(self.clock.started().unix_ns);
+        // SAFETY: asks for a number.
+        let processors = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+        Machine {
+            processors: u32::try_from(processors).unwrap_or(0),
+            seconds: ns as f64 / 1e9,
         }
     }
 

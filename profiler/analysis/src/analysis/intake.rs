@@ -167,7 +167,7 @@ impl Intake {
         if !finished.probed {
             let weighted = (latency, finished.weight);
             let self_cost = &mut detail.sums.self_cost;
-            self_cost.add_weighted(false, subject.begin, weighted);
+            self_cost.add(false, finished.class, subject.begin, weighted);
             self.note(id, round);
             return Ok(());
         }
@@ -198,8 +198,12 @@ impl Intake {
         self.run.check_closure(vector.closure_error)?;
         let RoundSums { paths, sums, .. } = &mut *detail;
         sums.add(&vector, finished.class.into(), paths);
-        sums.self_cost
-            .add_weighted(true, subject.begin, (latency, finished.weight));
+        sums.self_cost.add(
+            true,
+            finished.class,
+            subject.begin,
+            (latency, finished.weight),
+        );
         if let Some(observed) = &mut self.observed {
             let pieces = &self.path.pieces;
             observed.add(selected.unwrap_or(round), id, finished, &vector, pieces);

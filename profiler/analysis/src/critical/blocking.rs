@@ -235,7 +235,7 @@ mod tests {
             },
             holder: Some(Holder {
                 calls: vec![3, 4],
-                serving: State::Background,
+                serving: State::Unrecorded,
             }),
             ticks,
         }
@@ -262,7 +262,7 @@ mod tests {
         for n in 0..2 * ROWS_MAX as u32 {
             let holder = Holder {
                 calls: vec![200 + n / 128],
-                serving: State::Background,
+                serving: State::Unrecorded,
             };
             let wait = WaitSeen {
                 holder: Some(holder),

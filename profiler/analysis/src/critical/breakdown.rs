@@ -81,6 +81,7 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
         };
     };
     match state {
+        State::Remote if above != Some(Activity::Idle) => simply_own(Activity::Outside),
         // A wait below others' work is a part of it.
         _ if above.is_some_and(|above| above != Activity::Queued) => simply(Activity::Blocked),
         // Only those that another thread ended are recorded.
@@ -89,7 +90,7 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
             below: None,
         },
         State::Waits(object) => wait(object_kind(object)),
-        State::Other(_) | State::Background => Verdict {
+        State::Other(_) | State::Background(_) | State::Unrecorded => Verdict {
             own: above.unwrap_or(Activity::Blocked),
             below: Some(above.unwrap_or(Activity::Blocked)),
         },
@@ -106,6 +107,8 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
             own: Activity::Queued,
             below: Some(Activity::Queued),
         },
+        State::Idle => simply_own(Activity::Blocked),
+        State::Remote => simply_own(Activity::Outside),
         State::Unseen => simply_own(Activity::Unknown),
     }
 }

@@ -1,7 +1,10 @@
 //! One thread read backwards: a part of a walk.
 
-use evenkeel_wire::{Kind, Record};
+use std::ops::Range;
 
+use evenkeel_wire::{Kind, Object, Record};
+
+use crate::critical::states::State;
 use crate::intervals::assembler::Thread;
 use crate::intervals::assembler::timeline::{Mark, Timeline};
 use crate::intervals::assembler::wakes::Release;
@@ -27,8 +30,8 @@ pub struct Enclosure {
 pub enum Enclosing {
     /// A call of this probe.
     Call(u32),
-    /// A wait for an object of this kind.
-    Wait(Kind, Endings),
+    /// A wait.
+    Wait(State, Endings),
 }
 
 /// Who ended a wait, in order of time, at most two (`evenkeel_wire::waits`, "A condition variable").
@@ -51,6 +54,49 @@ impl From<Release> for Ending {
             time: release.time,
             thread: release.thread,
             mark: Some(release.mark),
+        }
+    }
+}
+
+impl Ending {
+    /// The same thread at another moment, of which it said nothing.
+    pub(super) fn seen_at(self, time: u64) -> Ending {
+        Ending {
+            time,
+            mark: None,
+            ..self
+        }
+    }
+}
+
+/// A wait that was met, for the one before it.
+#[derive(Clone, Debug)]
+pub struct Continued {
+    /// For what.
+    pub object: Object,
+    /// When it began, ticks.
+    pub start: u64,
+    /// Who ended it.
+    pub release: Ending,
+    /// Probes of the innermost calls around it.
+    pub calls: Vec<u32>,
+}
+
+/// A thread that wakes by itself runs for less than this part of its wait until it waits again for the same.
+const AWAKE_PART: u64 = 8;
+
+impl Continued {
+    /// Whether the thread, which nobody had released at the end of a wait before this one, went on with it here.
+    pub(super) fn continues(&self, object: Object, time: &Range<u64>, calls: &[u32]) -> bool {
+        let awake = self.start.saturating_sub(time.end);
+        if awake.saturating_mul(AWAKE_PART) > time.end - time.start || self.calls != calls {
+            return false;
+        }
+        // A poll's key is that of what it found: of a wait by a latch or an event loop only its calls tell that it is the same.
+        let is_poll = |kind| matches!(kind, Kind::Poll | Kind::Signal);
+        match is_poll(self.object.kind) {
+            true => is_poll(object.kind),
+            false => object.key != 0 && object.key == self.object.key,
         }
     }
 }
@@ -139,6 +185,8 @@ pub struct Cursor<'a> {
     pub base: Place,
     /// What encloses `at`, outermost first.
     pub frames: Vec<Enclosure>,
+    /// The last wait that was met, if it is known who ended it.
+    pub continued: Option<Continued>,
 }
 
 impl<'a> Cursor<'a> {

@@ -8,6 +8,7 @@
 
 use evenkeel_wire::Kind as Object;
 
+use crate::intervals::roles::Role;
 use crate::intervals::switched_out::Off;
 use crate::sites::Kind;
 
@@ -22,7 +23,13 @@ pub enum State {
     /// Work of a thread that served another interval, of this class; an index into the run's classes.
     Other(u16),
     /// Work of a thread that served no interval.
-    Background,
+    Background(Role),
+    /// Work of a thread for an interval of which no record was kept, as where sampling skipped it.
+    Unrecorded,
+    /// A thread that serves intervals waited for its client between two of them, and held what is waited for.
+    Idle,
+    /// A thread that passes on what another machine sends waited for that machine.
+    Remote,
     /// Work of another thread for the same interval.
     Helper,
     /// What was waited for had come, the thread did not run yet.
@@ -43,6 +50,9 @@ pub enum State {
     Unseen,
 }
 
+/// What a holder does between two statements of its client.
+pub(crate) const HOLDER_IDLE: &str = "holder idle in transaction";
+
 const TAG_SHIFT: u32 = 12;
 const PAYLOAD_MASK: u32 = (1 << TAG_SHIFT) - 1;
 
@@ -62,7 +72,7 @@ impl State {
         let (tag, payload) = match self {
             State::Waits(object) => (0, object as u32),
             State::Other(class) => (1, u32::from(class) & PAYLOAD_MASK),
-            State::Background => (2, 0),
+            State::Background(role) => (2, role.number()),
             State::Helper => (3, 0),
             State::Woken => (4, 0),
             State::Queued => (5, 0),
@@ -72,6 +82,9 @@ impl State {
             State::Unseen => (9, 0),
             State::Device => (10, 0),
             State::Fault => (11, 0),
+            State::Unrecorded => (12, 0),
+            State::Idle => (13, 0),
+            State::Remote => (14, 0),
         };
         CALL_STEPS + (tag << TAG_SHIFT | payload)
     }
@@ -83,7 +96,7 @@ impl State {
         Some(match code >> TAG_SHIFT {
             0 => State::Waits(Object::from_payload(payload.into())?),
             1 => State::Other(payload as u16),
-            2 => State::Background,
+            2 => State::Background(Role::of_number(payload)),
             3 => State::Helper,
             4 => State::Woken,
             5 => State::Queued,
@@ -93,6 +106,9 @@ impl State {
             9 => State::Unseen,
             10 => State::Device,
             11 => State::Fault,
+            12 => State::Unrecorded,
+            13 => State::Idle,
+            14 => State::Remote,
             _ => return None,
         })
     }
@@ -101,7 +117,9 @@ impl State {
     pub fn kind(self) -> Kind {
         match self {
             State::Waits(object) => object_kind(object),
-            State::Other(_) | State::Background => Kind::Others,
+            State::Other(_) | State::Background(_) | State::Unrecorded => Kind::Others,
+            State::Idle => Kind::Client,
+            State::Remote => Kind::Socket,
             State::Helper => Kind::Helper,
             State::Woken => Kind::Woken,
             State::Queued => Kind::Queued,
@@ -114,11 +132,23 @@ impl State {
         }
     }
 
+    /// Whether the path leaves the interval here for another thread's work.
+    pub fn is_crossing(self) -> bool {
+        matches!(
+            self,
+            State::Other(_) | State::Background(_) | State::Unrecorded
+        )
+    }
+
     /// What its own time is where there is more below it, to go behind its name.
     pub fn remainder(self) -> &'static str {
         match self {
             State::Waits(_) => "not explained",
-            State::Other(_) | State::Background | State::Helper | State::Turn => "in no timed call",
+            State::Other(_)
+            | State::Background(_)
+            | State::Unrecorded
+            | State::Helper
+            | State::Turn => "in no timed call",
             _ => "otherwise",
         }
     }
@@ -128,7 +158,10 @@ impl State {
         match self {
             State::Waits(object) => format!("waits: {}", object_name(object)),
             State::Other(id) => format!("other interval: {}", class(id.into())),
-            State::Background => "thread outside of intervals".into(),
+            State::Background(role) => role.name().into(),
+            State::Unrecorded => "interval that was not recorded".into(),
+            State::Idle => HOLDER_IDLE.into(),
+            State::Remote => "waits: the other end of its connection".into(),
             State::Helper => "another thread of this interval".into(),
             State::Woken => "woken, not yet running".into(),
             State::Queued => "queued".into(),
@@ -203,7 +236,9 @@ mod tests {
         let others = [
             State::Other(0),
             State::Other(257),
-            State::Background,
+            State::Unrecorded,
+            State::Idle,
+            State::Remote,
             State::Helper,
             State::Woken,
             State::Queued,
@@ -214,7 +249,10 @@ mod tests {
             State::Fault,
             State::Unseen,
         ];
-        for state in waits.chain(others) {
+        for state in waits
+            .chain(others)
+            .chain(Role::all().map(State::Background))
+        {
             assert_eq!(State::of_step(state.step()), Some(state));
         }
         assert_eq!(State::of_step(CALL_STEPS - 1), None, "a probe");

@@ -106,7 +106,7 @@ impl Causes {
                 }
             }
             // A wait of the interval's own, outside of every call.
-            Some(State::Other(_) | State::Background | State::Helper) => here,
+            Some(state) if state.is_crossing() || state == State::Helper => here,
             Some(_) => self.below(TOP, tree.name(Part::Call(node))),
         }
     }
@@ -165,7 +165,7 @@ impl Causes {
 }
 
 fn is_crossing(state: Option<State>) -> bool {
-    matches!(state, Some(State::Other(_) | State::Background))
+    state.is_some_and(State::is_crossing)
 }
 
 fn settles(state: Option<State>) -> bool {

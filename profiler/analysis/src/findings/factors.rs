@@ -226,10 +226,7 @@ fn is_ranked(tree: &VarianceTree<'_>, part: Part) -> bool {
 /// Whether a part only says whose thread the calls below it are on: it is no function's doing either.
 fn is_crossing(tree: &VarianceTree<'_>, part: Part) -> bool {
     let state = tree.state(part.node());
-    matches!(
-        state,
-        Some(State::Other(_) | State::Background | State::Helper)
-    )
+    state.is_some_and(|state| state.is_crossing() || state == State::Helper)
 }
 
 impl Candidate {

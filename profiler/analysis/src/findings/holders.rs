@@ -16,20 +16,29 @@ const HOLDERS_MAX: usize = 8;
 /// Time by function: ticks, and the deepest level at which it was met.
 type Times = BTreeMap<String, (i128, u32)>;
 
+/// What threads do: functions that explain something, and the system's below them.
+#[derive(Default)]
+struct Done {
+    functions: Times,
+    plumbing: Times,
+}
+
 #[derive(Default)]
 struct Group {
     ticks: i128,
-    own: Times,
+    own: Done,
 }
 
-/// Holders below `crossings`, most time first, and what all of them together do. `whole` is the finding's time, ticks.
+/// Holders below `crossings`, most time first, and what all of them together do. `whole` is the finding's time, ticks; `waiter` its
+/// function: of holders that wait in it for others, what those do is the answer.
 pub fn holders(
     tree: &VarianceTree<'_>,
     crossings: impl Iterator<Item = u32>,
+    waiter: &str,
     whole: i128,
 ) -> (Vec<Holder>, Option<Meanwhile>) {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-    let (mut all, mut waited) = (Times::default(), 0);
+    let (mut all, mut waited) = (Done::default(), 0);
     for node in crossings {
         let class = match tree.state(node) {
             Some(State::Other(class)) => tree.class(class.into()).to_owned(),
@@ -39,8 +48,8 @@ pub fn holders(
         waited += ticks;
         let group = groups.entry(class).or_default();
         group.ticks += ticks;
-        collect(tree, node, &mut group.own, false);
-        collect(tree, node, &mut all, true);
+        collect(tree, node, waiter, &mut group.own, false);
+        collect(tree, node, waiter, &mut all, true);
     }
     let mut groups: Vec<(String, Group)> = groups.into_iter().collect();
     groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.ticks));
@@ -48,11 +57,12 @@ pub fn holders(
     let holder = |(class, group): (String, Group)| Holder {
         class,
         of_time: part(group.ticks, whole),
-        function: most(&group.own, group.ticks).map(|(function, _)| function),
+        function: most(&group.own.functions, group.ticks).map(|(function, _)| function),
     };
-    let meanwhile = most(&all, waited).map(|(function, ticks)| Meanwhile {
+    let meanwhile = most(&all.functions, waited).map(|(function, ticks)| Meanwhile {
         function,
         of_time: part(ticks, waited),
+        wait: most(&all.plumbing, ticks).map(|(function, _)| function),
     });
     let listed = groups.into_iter().take(HOLDERS_MAX);
     (listed.map(holder).collect(), meanwhile)
@@ -66,24 +76,31 @@ fn part(ticks: i128, whole: i128) -> f64 {
     }
 }
 
-/// Inclusive times of the functions that explain something below a node, each at its outermost call; with `further`, also of whom
-/// that thread waits for.
-fn collect(tree: &VarianceTree<'_>, from: u32, times: &mut Times, further: bool) {
+/// Inclusive times of the functions that explain something below a node, each at its outermost call, but for `waiter`; with `further`,
+/// also of whom that thread waits for.
+fn collect(tree: &VarianceTree<'_>, from: u32, waiter: &str, done: &mut Done, further: bool) {
     let mut open: Vec<(u32, u32, Vec<String>)> = vec![(from, 0, Vec::new())];
     while let Some((node, depth, mut above)) = open.pop() {
         let state = tree.state(node);
-        let leaves = matches!(state, Some(State::Other(_) | State::Background));
+        let leaves = state.is_some_and(State::is_crossing);
         if leaves && node != from && !further {
             continue;
         }
-        if state.is_none() {
-            let name = tree.function(Part::Call(node));
-            if !is_plumbing(&name) && !is_unnamed(&name) && !above.contains(&name) {
-                let (ticks, deepest) = times.entry(name.clone()).or_default();
-                *ticks += tree.total.node(node).inclusive;
-                *deepest = depth.max(*deepest);
-                above.push(name);
-            }
+        let name = match state {
+            None => Some(tree.function(Part::Call(node))),
+            Some(State::Idle | State::Remote) => Some(tree.name(Part::Call(node))),
+            Some(_) => None,
+        };
+        let told = |name: &String| name != waiter && !is_unnamed(name) && !above.contains(name);
+        if let Some(name) = name.filter(told) {
+            let times = match is_plumbing(&name) {
+                true => &mut done.plumbing,
+                false => &mut done.functions,
+            };
+            let (ticks, deepest) = times.entry(name.clone()).or_default();
+            *ticks += tree.total.node(node).inclusive;
+            *deepest = depth.max(*deepest);
+            above.push(name);
         }
         for &child in tree.children(node) {
             open.push((child, depth + 1, above.clone()));

@@ -36,8 +36,11 @@ use crate::sums::round_sums::RoundSums;
 use crate::sums::shares::TAILS;
 use causes::{Causes, TOP};
 use partition::{Measured, Partition};
+use plumbing::is_unnamed;
 
-pub use model::{Advice, Finding, FindingClass, GivesUp, Holder, Meanwhile, Trade, Uncovered};
+pub use model::{
+    Advice, Finding, FindingClass, GivesUp, Holder, Meanwhile, Trade, Uncovered, Unnamed,
+};
 
 /// Share of a finding, at least.
 pub(crate) const FINDING_MIN: f64 = 0.05;
@@ -45,8 +48,10 @@ pub(crate) const FINDING_MIN: f64 = 0.05;
 const FACTOR_PART: f64 = 0.25;
 /// Classes listed of one finding, at most.
 const CLASSES_MAX: usize = 8;
-/// A class is listed from this part of the finding's share on.
+/// A class is listed from this part of the finding's time on.
 const CLASS_PART: f64 = 0.01;
+/// A function without a name is told from this part of the finding's time on.
+const UNNAMED_PART: f64 = 0.5;
 
 /// The findings of one round, largest share first, and what is in none. `factors` are those of the same tree.
 pub fn findings(
@@ -138,13 +143,13 @@ impl Builder<'_> {
         let ticks: i128 = nodes.iter().map(|&node| sums.node(node).exclusive).sum();
         let intervals = sums.intervals.max(1) as f64;
         let crossings = holders::crossings(self.causes, is_own);
-        let (waits_for, meanwhile) = holders::holders(self.tree, crossings, ticks);
         let entered = self.entered(&nodes, [function, caller]);
         let calls: i128 = entered.iter().map(|&node| sums.node(node).calls).sum();
         let top = self.causes.contexts[TOP as usize].function;
         let name = |id: u32| self.causes.names[id as usize].clone();
         let spread = 2.0 * self.partition.own[at].abs() < share.abs();
         let called_by = (caller != top).then(|| name(caller));
+        let (waits_for, meanwhile) = holders::holders(self.tree, crossings, &name(function), ticks);
         Finding {
             headline: headline(&name(function), called_by.as_deref(), spread),
             function: name(function),
@@ -160,7 +165,8 @@ impl Builder<'_> {
             } else {
                 calls as f64 / intervals
             },
-            classes: self.by_class(&nodes, ticks, share),
+            classes: self.by_class(&nodes, ticks),
+            unnamed: self.unnamed(&nodes, ticks),
             waits_for,
             meanwhile,
             paths: self.paths(entered),
@@ -237,9 +243,33 @@ impl Builder<'_> {
         tails.collect()
     }
 
-    /// Sum over a class's intervals of (x - mean x)(L - mean L), the means being those of all: over classes it adds up to
+    /// The function without a name, below one that has one, in which most of the time of `nodes` is.
+    fn unnamed(&self, nodes: &[u32], ticks: i128) -> Option<Unnamed> {
+        let mut times: BTreeMap<String, i128> = BTreeMap::new();
+        for &node in nodes {
+            let context = self.causes.of_node[node as usize];
+            if self.causes.is_foreign[node as usize] || is_unnamed(self.causes.name(context)) {
+                continue;
+            }
+            let own = |&at: &u32| at != ROOT && self.causes.of_node[at as usize] == context;
+            let above =
+                std::iter::successors(Some(node), |&at| Some(self.tree.paths.get(at).parent));
+            let calls = above
+                .take_while(own)
+                .filter(|&at| self.tree.state(at).is_none());
+            let names = calls.map(|at| self.tree.function(Part::Call(at)));
+            if let Some(name) = names.filter(|name| is_unnamed(name)).last() {
+                *times.entry(name).or_default() += self.tree.total.node(node).exclusive;
+            }
+        }
+        let (function, most) = times.into_iter().max_by_key(|(_, ticks)| *ticks)?;
+        let of_time = fraction(most as f64, ticks as f64);
+        (of_time >= UNNAMED_PART).then_some(Unnamed { function, of_time })
+    }
+
+    /// By class its part of the time, and the sum over its intervals of (x - mean x)(L - mean L), the means being those of all: over classes it adds up to
     /// the finding's share.
-    fn by_class(&self, nodes: &[u32], ticks: i128, share: f64) -> Vec<FindingClass> {
+    fn by_class(&self, nodes: &[u32], ticks: i128) -> Vec<FindingClass> {
         let total = self.tree.total;
         let n = total.intervals.max(1) as f64;
         let (mean_x, mean_l) = (ticks as f64 / n, total.latency as f64 / n);
@@ -257,6 +287,7 @@ impl Builder<'_> {
             let moment = within + count * (own_x - mean_x) * (own_l - mean_l);
             FindingClass {
                 name: self.classes.name(id).to_owned(),
+                of_time: fraction(x as f64, ticks as f64),
                 share: fraction(moment, whole),
                 mean_ns: own_x / self.ticks_per_ns,
             }
@@ -270,8 +301,8 @@ impl Builder<'_> {
             return Vec::new();
         }
         let mut classes: Vec<FindingClass> = present.map(in_class).collect();
-        classes.retain(|class| class.share.abs() >= CLASS_PART * share.abs());
-        classes.sort_by(|a, b| b.share.abs().total_cmp(&a.share.abs()));
+        classes.retain(|class| class.of_time >= CLASS_PART);
+        classes.sort_by(|a, b| b.of_time.total_cmp(&a.of_time));
         classes.truncate(CLASSES_MAX);
         classes
     }
@@ -306,7 +337,7 @@ pub fn headline(function: &str, called_by: Option<&str>, spread: bool) -> String
         text = format!("{text} called by {caller}");
     }
     if spread {
-        text += ", spread over small calls below it";
+        text += ", spread over the calls below it";
     }
     text
 }

@@ -19,7 +19,7 @@ pub struct Finding {
     pub called_by: Option<String>,
     /// What its time is spent on.
     pub kind: Kind,
-    /// It is spread over calls that are too small for findings of their own.
+    /// It is spread over calls none of which has enough for a finding of its own.
     #[serde(default)]
     pub spread: bool,
     /// Cov(x, L) / Var(L), x being the finding's time. Below zero it evens the latency out.
@@ -32,9 +32,12 @@ pub struct Finding {
     pub mean_ns: f64,
     /// Mean number of calls of the function an interval.
     pub calls_mean: f64,
-    /// The classes of intervals it is in, largest share first. Empty without classes.
+    /// The classes of intervals it is in, most of its time first. Empty without classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<FindingClass>,
+    /// A function without a name in which most of its time is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unnamed: Option<Unnamed>,
     /// With waits followed: whom it waits for, most time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<Holder>,
@@ -57,6 +60,9 @@ pub struct Finding {
     /// What it is in the server's own terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub means: Option<String>,
+    /// How to check that by the server's own means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
 }
 
 /// A finding within one class of intervals.
@@ -64,7 +70,10 @@ pub struct Finding {
 pub struct FindingClass {
     /// The class.
     pub name: String,
-    /// What its intervals add to the finding's share.
+    /// Part of the finding's time.
+    #[serde(default)]
+    pub of_time: f64,
+    /// What its intervals add to the finding's share: below zero where they are fast and have much of it.
     pub share: f64,
     /// Mean time of the finding in one of them.
     pub mean_ns: f64,
@@ -89,6 +98,18 @@ pub struct Meanwhile {
     pub function: String,
     /// Part of the time during which they are waited for.
     pub of_time: f64,
+    /// The call of the system in which most of that time is: `fdatasync`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<String>,
+}
+
+/// A function that has no name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Unnamed {
+    /// Its address.
+    pub function: String,
+    /// Part of the finding's time.
+    pub of_time: f64,
 }
 
 /// Something that helps against a finding.
@@ -103,6 +124,9 @@ pub struct Advice {
     /// The guarantee that is lost with it.
     #[serde(default)]
     pub gives_up: Option<GivesUp>,
+    /// Functions that run only where it is done already.
+    #[serde(default, skip_serializing)]
+    pub done_if: Vec<String>,
 }
 
 /// A guarantee.

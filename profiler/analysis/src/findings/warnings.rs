@@ -94,8 +94,9 @@ pub enum Warning {
     ThreadsWithoutRing {
         /// How many.
         threads: u64,
-        /// There was no memory for more; otherwise too many began at once.
-        no_memory: bool,
+        /// Why there were no more; otherwise too many began at once.
+        #[serde(default)]
+        refused: Option<RingsRefused>,
     },
     /// The session did not drain the rings in time.
     NotDrained {
@@ -221,6 +222,15 @@ pub struct LoadPart {
     pub mean_ns: f64,
     /// Its standard deviation.
     pub sd_ns: f64,
+}
+
+/// Why there was no ring for a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RingsRefused {
+    /// All of so many were in use.
+    TooMany(usize),
+    /// The system gave no memory for more, with this error.
+    NoMemory(String),
 }
 
 /// Why the code of a process cannot be changed any more.

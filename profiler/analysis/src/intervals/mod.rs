@@ -6,6 +6,7 @@ pub mod classes;
 pub(crate) mod counts;
 pub(crate) mod interval;
 pub(crate) mod pick;
+pub(crate) mod roles;
 pub(crate) mod sql;
 pub(crate) mod switched_out;
 pub mod trace_context;

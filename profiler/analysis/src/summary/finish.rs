@@ -41,6 +41,7 @@ pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
     profile.names.clone_from(&facts.names);
     profile.outside.clone_from(&facts.outside);
     profile.failed.clone_from(&facts.failed);
+    profile.machine = facts.machine;
     let few_recorded = few_recorded(profile);
     if let Some(Warning::OnlyCounted(_)) = few_recorded {
         // The analysis knows records only.

@@ -17,6 +17,7 @@ use crate::findings;
 use crate::findings::cohorts;
 use crate::findings::factors::{self, Selection};
 use crate::findings::not_opened::NotOpened;
+use crate::findings::warnings::OVERHEAD_HIGH;
 use crate::inputs::Inputs;
 use crate::intervals::counts::RunCounts;
 use crate::intervals::interval::Reason;
@@ -176,6 +177,13 @@ fn bins(histogram: &Histogram, ticks_per_ns: f64) -> Vec<Bin> {
         .collect()
 }
 
+/// Whether a measured overhead says more than that the profiler could not tell: it is known to within [`OVERHEAD_HIGH`], or it is beyond
+/// chance more than the error.
+fn is_close(measured: &Measured) -> bool {
+    let error = measured.se.map_or(f64::INFINITY, |se| 2.0 * se);
+    error <= OVERHEAD_HIGH || measured.fraction >= 2.0 * error
+}
+
 fn overhead(
     total: &Sums,
     cost: ProbeCost,
@@ -185,7 +193,7 @@ fn overhead(
     Overhead {
         probe_ns: cost.ticks() / ticks_per_ns,
         estimated_fraction: fraction(total.node(PROBES).inclusive as f64, total.latency as f64),
-        measured_fraction: measured.map(|measured| measured.fraction),
+        measured_fraction: measured.filter(is_close).map(|it| it.fraction),
         measured_se: measured.and_then(|measured| measured.se),
         // The session knows.
         traps: 0,

@@ -104,6 +104,11 @@ impl Paths {
         self.found_or(parent, step, Paths::discover)
     }
 
+    /// Whether the path was taken before.
+    pub(crate) fn has(&mut self, parent: u32, step: u32) -> bool {
+        self.found_or(parent, step, |_, _, _| None).is_some()
+    }
+
     /// The same of a path that was found before, in another tree: only as bounded as all trees together.
     pub(crate) fn again(&mut self, parent: u32, step: u32) -> Option<u32> {
         self.found_or(parent, step, Paths::add)
@@ -278,10 +283,7 @@ impl Paths {
 
 /// Whether a step leads to another thread's work, which may wait for yet another's.
 fn crosses(step: u32) -> bool {
-    matches!(
-        State::of_step(step),
-        Some(State::Other(_) | State::Background | State::Helper)
-    )
+    State::of_step(step).is_some_and(|state| state.is_crossing() || state == State::Helper)
 }
 
 #[cfg(test)]
@@ -344,7 +346,7 @@ mod tests {
         let own: Option<Vec<u32>> = own.collect();
         let first = paths.child(
             own.expect("room for own calls")[0],
-            State::Background.step(),
+            State::Unrecorded.step(),
         );
         assert!(first.is_some_and(|first| paths.child(first, 1).is_some()));
         // What was found in one tree is there in one that is made of it.

@@ -3,9 +3,10 @@
 //!
 //! Load drifts over a run, so only neighbours are compared: intervals are sorted into **slots** of about a second by the
 //! time at which they began (threads are drained one after the other, so the order of arrival says little). Slots are
-//! also what the jackknife leaves out.
+//! also what the jackknife leaves out. A window is short, so that classes of intervals mix differently in each: within a slot every class
+//! is compared with itself alone (a *stratum*).
 //!
-//! Latencies above the 90th percentile count as that percentile (winsorised means, Dixon 1960): the windows without
+//! Latencies above their class' 90th percentile count as that percentile (winsorised means, Dixon 1960): the windows without
 //! probes are short, and whether one of them happens to catch a stall of the device would otherwise outweigh thousands
 //! of ordinary intervals. What the probes cost, they cost every interval.
 
@@ -13,8 +14,10 @@ use std::collections::BTreeMap;
 
 use crate::sums::jackknife::Replicates;
 
-/// Intervals of each kind that a slot needs to count.
-pub(crate) const WINDOW_MIN: u64 = 32;
+/// Intervals of each kind that a class needs in a slot to count there.
+pub(crate) const WINDOW_MIN: u64 = 8;
+/// Classes told apart, at most; the others are one.
+const CLASSES_MAX: usize = 64;
 /// Slots kept, at most; then they double in length and neighbours merge.
 pub(crate) const SLOTS_MAX: usize = 256;
 /// Intervals from which the percentile is taken.
@@ -46,25 +49,38 @@ impl Windows {
 }
 
 /// One slot, or several added up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Pairs {
     intervals: u64,
     /// Weighted means of the bypassed and of the probed intervals, ticks.
     means: [f64; 2],
 }
 
+/// A latency in ticks, and how many intervals it stands for.
+pub type Weighted = (i64, u64);
+
+/// Bypassed and probed intervals of one slot, by class.
+type Strata = BTreeMap<u16, [Window; 2]>;
+
 /// The comparison.
 #[derive(Clone, Debug, Default)]
 pub struct SelfCost {
-    /// Bypassed and probed intervals by slot.
-    slots: BTreeMap<u64, [Window; 2]>,
+    slots: BTreeMap<u64, Strata>,
     /// How often slots have doubled.
     doubled: u32,
-    /// The first intervals, until there are enough to know the percentile: probed, start, and latency with weight.
-    sample: Vec<(bool, u64, (i64, u64))>,
-    /// The percentile.
-    limit: Option<i64>,
+    classes: BTreeMap<u16, Limit>,
 }
+
+/// Which latency is the percentile of a class.
+#[derive(Clone, Debug)]
+enum Limit {
+    /// The first intervals, until there are enough to know: probed, start, and latency with weight.
+    Sample(Vec<(bool, u64, Weighted)>),
+    Known(i64),
+}
+
+/// The class of those that are not told apart.
+const OTHERS: u16 = u16::MAX;
 
 /// Mean latency with probes over mean latency without, minus one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,11 +97,8 @@ impl SelfCost {
     /// All intervals that were sorted in.
     pub(crate) fn total(&self) -> Windows {
         let mut total = Windows::default();
-        for windows in self.slots.values() {
-            for (into, from) in total.0.iter_mut().zip(windows) {
-                into.intervals += from.intervals;
-                into.latency += from.latency;
-            }
+        for windows in self.slots.values().flat_map(BTreeMap::values) {
+            add_windows(&mut total.0, windows);
         }
         total
     }
@@ -93,49 +106,52 @@ impl SelfCost {
     /// Adds intervals that were sorted in before, as a slot of their own behind all others.
     pub(crate) fn add_total(&mut self, windows: Windows) {
         let slot = self.slots.last_key_value().map_or(0, |(last, _)| last + 1);
-        self.slots.insert(slot, windows.0);
+        self.slots
+            .insert(slot, BTreeMap::from([(OTHERS, windows.0)]));
         if self.slots.len() > SLOTS_MAX {
             self.double();
         }
     }
 
-    /// Takes an interval that began at `start`; times in ticks.
-    pub fn add(&mut self, probed: bool, start: u64, latency: i64) {
-        self.add_weighted(probed, start, (latency, 1));
-    }
-
-    /// Takes one that stands for so many: its latency and that number.
-    pub fn add_weighted(&mut self, probed: bool, start: u64, (latency, weight): (i64, u64)) {
-        if let Some(limit) = self.limit {
-            return self.sort_in(probed, start, (latency.min(limit), weight));
-        }
-        self.sample.push((probed, start, (latency, weight)));
-        if self.sample.len() == SAMPLE {
-            self.limit = Some(self.percentile());
-            for (probed, start, latency) in std::mem::take(&mut self.sample) {
-                self.add_weighted(probed, start, latency);
+    /// Takes an interval of a class that began at `start`, and stands for so many: its latency and that number; times in ticks.
+    pub fn add(&mut self, probed: bool, class: u16, start: u64, weighted: Weighted) {
+        let is_new = !self.classes.contains_key(&class);
+        let class = match is_new && self.classes.len() >= CLASSES_MAX {
+            true => OTHERS,
+            false => class,
+        };
+        let limit = self.classes.entry(class);
+        match limit.or_insert_with(|| Limit::Sample(Vec::new())) {
+            Limit::Known(limit) => {
+                let latency = weighted.0.min(*limit);
+                self.sort_in(probed, class, start, (latency, weighted.1));
+            }
+            Limit::Sample(sample) => {
+                sample.push((probed, start, weighted));
+                if sample.len() == SAMPLE {
+                    self.end_sample(class);
+                }
             }
         }
     }
 
-    /// The 90th percentile of the sample.
-    fn percentile(&self) -> i64 {
-        let mut latencies: Vec<_> = self.sample.iter().map(|&(_, _, latency)| latency).collect();
-        latencies.sort_unstable();
-        let all: u64 = latencies.iter().map(|&(_, weight)| weight).sum();
-        let mut left = all * 9 / 10;
-        for &(latency, weight) in &latencies {
-            if weight > left {
-                return latency;
-            }
-            left -= weight;
+    /// Sorts the first intervals of a class in, up to the percentile of what they are.
+    fn end_sample(&mut self, class: u16) {
+        let Some(Limit::Sample(sample)) = self.classes.get_mut(&class) else {
+            return;
+        };
+        let sample = std::mem::take(sample);
+        let limit = percentile(&sample);
+        self.classes.insert(class, Limit::Known(limit));
+        for (probed, start, weighted) in sample {
+            self.add(probed, class, start, weighted);
         }
-        latencies.last().map_or(0, |&(latency, _)| latency)
     }
 
-    fn sort_in(&mut self, probed: bool, start: u64, (latency, weight): (i64, u64)) {
+    fn sort_in(&mut self, probed: bool, class: u16, start: u64, (latency, weight): Weighted) {
         let slot = start >> (SLOT_SHIFT + self.doubled);
-        let window = &mut self.slots.entry(slot).or_default()[usize::from(probed)];
+        let strata = self.slots.entry(slot).or_default();
+        let window = &mut strata.entry(class).or_default()[usize::from(probed)];
         window.intervals += weight;
         window.latency += i128::from(weight) * i128::from(latency);
         if self.slots.len() > SLOTS_MAX {
@@ -143,45 +159,39 @@ impl SelfCost {
         }
     }
 
-    /// Adds what was compared in another round. Each has its own percentile.
+    /// Adds what was compared in another round. Each has its own percentiles.
     pub fn merge(&mut self, other: &SelfCost) {
         let doubled = self.doubled.max(other.doubled);
         while self.doubled < doubled {
             self.double();
         }
-        for (slot, windows) in &other.slots {
+        for (slot, strata) in &other.slots {
             let merged = self.slots.entry(slot >> (doubled - other.doubled));
-            for (into, from) in merged.or_default().iter_mut().zip(windows) {
-                into.intervals += from.intervals;
-                into.latency += from.latency;
-            }
+            add_strata(merged.or_default(), strata);
         }
         while self.slots.len() > SLOTS_MAX {
             self.double();
         }
-        for &(probed, start, latency) in &other.sample {
-            self.add_weighted(probed, start, latency);
+        for (&class, limit) in &other.classes {
+            let Limit::Sample(sample) = limit else {
+                continue;
+            };
+            for &(probed, start, latency) in sample {
+                self.add(probed, class, start, latency);
+            }
         }
     }
 
     fn double(&mut self) {
         self.doubled += 1;
-        for (slot, windows) in std::mem::take(&mut self.slots) {
-            let merged = self.slots.entry(slot >> 1).or_default();
-            for (into, from) in merged.iter_mut().zip(windows) {
-                into.intervals += from.intervals;
-                into.latency += from.latency;
-            }
+        for (slot, strata) in std::mem::take(&mut self.slots) {
+            add_strata(self.slots.entry(slot >> 1).or_default(), &strata);
         }
     }
 
     /// The result, from the pairs that have both windows; nothing without one.
     pub fn measured(&self) -> Option<Measured> {
-        let pairs: Vec<Pairs> = self
-            .slots
-            .values()
-            .filter_map(|&windows| Pairs::of(windows))
-            .collect();
+        let pairs: Vec<Pairs> = self.slots.values().filter_map(Pairs::of_slot).collect();
         let total = Pairs::sum(pairs.iter().copied());
         let whole = total.ratio()?;
         let without: Option<Vec<_>> = pairs
@@ -202,7 +212,42 @@ impl SelfCost {
     }
 }
 
+/// The 90th percentile of a sample.
+fn percentile(sample: &[(bool, u64, Weighted)]) -> i64 {
+    let mut latencies: Vec<_> = sample.iter().map(|&(_, _, latency)| latency).collect();
+    latencies.sort_unstable();
+    let all: u64 = latencies.iter().map(|&(_, weight)| weight).sum();
+    let mut left = all * 9 / 10;
+    for &(latency, weight) in &latencies {
+        if weight > left {
+            return latency;
+        }
+        left -= weight;
+    }
+    latencies.last().map_or(0, |&(latency, _)| latency)
+}
+
+fn add_windows(into: &mut [Window; 2], from: &[Window; 2]) {
+    for (into, from) in into.iter_mut().zip(from) {
+        into.intervals += from.intervals;
+        into.latency += from.latency;
+    }
+}
+
+fn add_strata(into: &mut Strata, from: &Strata) {
+    for (&class, windows) in from {
+        add_windows(into.entry(class).or_default(), windows);
+    }
+}
+
 impl Pairs {
+    /// The classes of a slot that have both windows; nothing if none has.
+    fn of_slot(strata: &Strata) -> Option<Pairs> {
+        let pairs = strata.values().filter_map(|&windows| Pairs::of(windows));
+        let all = Pairs::sum(pairs);
+        (all.intervals > 0).then_some(all)
+    }
+
     /// A pair, if both windows are long enough. Its means weigh n m / (n + m) for windows of n and m intervals (as Mantel
     /// and Haenszel 1959 pool strata), so that a long window beside a short one does not let the drift of the load
     /// pass for a cost.
@@ -217,16 +262,10 @@ impl Pairs {
     }
 
     fn sum(pairs: impl Iterator<Item = Pairs>) -> Pairs {
-        pairs.fold(
-            Pairs {
-                intervals: 0,
-                means: [0.0; 2],
-            },
-            |sum, pair| Pairs {
-                intervals: sum.intervals + pair.intervals,
-                means: [sum.means[0] + pair.means[0], sum.means[1] + pair.means[1]],
-            },
-        )
+        pairs.fold(Pairs::default(), |sum, pair| Pairs {
+            intervals: sum.intervals + pair.intervals,
+            means: [sum.means[0] + pair.means[0], sum.means[1] + pair.means[1]],
+        })
     }
 
     fn without(&self, other: Pairs) -> Pairs {
@@ -253,24 +292,25 @@ mod tests {
 
     /// A comparison that knows its percentile, above everything the tests add but for the last.
     fn ready() -> SelfCost {
+        let known = (0..4).map(|class| (class, Limit::Known(1000)));
         SelfCost {
-            limit: Some(1000),
+            classes: known.collect(),
             ..SelfCost::default()
         }
     }
 
     fn slot(cost: &mut SelfCost, slot: u64, probed: bool, intervals: u64, latency: i64) {
-        (0..intervals).for_each(|i| cost.add(probed, slot * SLOT + i, latency));
+        (0..intervals).for_each(|i| cost.add(probed, 0, slot * SLOT + i, (latency, 1)));
     }
 
     /// 1024 latencies 0, 1, ... 1023: the 90th percentile is the one at 921.
     #[test]
     fn a_stall_counts_as_the_90th_percentile() {
         let mut cost = SelfCost::default();
-        (0..1024).for_each(|i| cost.add(true, 0, i));
-        assert_eq!((cost.limit, cost.sample.len()), (Some(921), 0));
-        cost.add(false, 0, 1_000_000);
-        assert_eq!(cost.slots[&0][0].latency, 921);
+        (0..1024).for_each(|i| cost.add(true, 3, 0, (i, 1)));
+        assert!(matches!(cost.classes[&3], Limit::Known(921)));
+        cost.add(false, 3, 0, (1_000_000, 1));
+        assert_eq!(cost.slots[&0][&3][0].latency, 921);
     }
 
     /// Two slots of 100 intervals a window: 102 over 100, then 208 over 200 ticks. Means 155 and 150: 155/150 - 1 = 1/30.
@@ -286,6 +326,23 @@ mod tests {
         // Leave-out ratios 1.04 and 1.02, h = 2: pseudo-values 2 r - t, r = 31/30: 1.026667, 1.046667, variance
         // (0.01^2 + 0.01^2) / 2.
         assert!((measured.se.unwrap() - 0.01).abs() < 1e-9);
+    }
+
+    /// A class of 100 ticks and one of 900, both 5 % slower with probes. In the first slot the fast class makes most of the window without
+    /// probes, in the second the slow one: together they would be 3.9 times and 0.4 times as slow.
+    #[test]
+    fn classes_are_compared_with_themselves() {
+        let mut cost = ready();
+        for (slot, fast, slow) in [(0, 90, 10), (1, 10, 90)] {
+            let start = slot * SLOT;
+            (0..fast).for_each(|i| cost.add(false, 1, start + i, (100, 1)));
+            (0..slow).for_each(|i| cost.add(false, 2, start + i, (900, 1)));
+            (0..slow).for_each(|i| cost.add(true, 1, start + i, (105, 1)));
+            (0..fast).for_each(|i| cost.add(true, 2, start + i, (945, 1)));
+        }
+        let measured = cost.measured().unwrap();
+        assert!((measured.fraction - 0.05).abs() < 1e-12, "{measured:?}");
+        assert!(measured.se.unwrap() < 1e-9 && measured.pairs == 2);
     }
 
     #[test]

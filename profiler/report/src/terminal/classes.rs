@@ -54,12 +54,9 @@ pub(super) fn render(profile: &Profile, paths: &Paths, style: &Style) -> Option<
 fn remark(classes: &Classes) -> String {
     let between = units::percent(classes.between_fraction);
     let within = units::percent(classes.within_fraction);
-    let meaning = if classes.between_fraction > classes.within_fraction {
-        "mostly different work, which no tuning makes equal"
-    } else {
-        "mostly the same work at different speed, which can be helped"
-    };
-    format!("{between} of the variance is the mix of classes, {within} lies within them: {meaning}")
+    format!(
+        "{between} of the variance is between the means of classes, {within} is among intervals of one class"
+    )
 }
 
 fn row(class: &Class, style: &Style) -> String {

@@ -26,6 +26,9 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
         for sentence in findings::sentences(profile, finding, style.tail) {
             out.push_str(&paragraph(&sentence, "", style));
         }
+        if let Some(check) = &finding.check {
+            out.push_str(&paragraph(&format!("Check: {check}"), "? ", style));
+        }
         out.push_str(&advice(&profile.findings, at, style));
     }
     if let Some(rest) = findings::uncovered(profile) {
@@ -91,7 +94,7 @@ fn short_headline(finding: &Finding, width: usize) -> String {
         return finding.headline.clone();
     }
     let between = if finding.spread {
-        ": small calls, called by "
+        ": calls below it, called by "
     } else {
         " called by "
     };

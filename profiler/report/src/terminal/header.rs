@@ -161,6 +161,12 @@ fn overhead(profile: &Profile) -> String {
                 text += &format!(" of those that are recorded, {over_all} over all");
             }
         }
+        (None, Some(se)) => {
+            text += &format!(
+                "; not measured closely enough ({}): profile for longer",
+                units::error(se)
+            );
+        }
         // One window beside another: whatever it says may be chance.
         (Some(_), None) => text += "; not measured (too few windows without probes)",
         (None, _) => text += "; not measured (no windows without probes)",

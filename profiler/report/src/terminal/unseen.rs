@@ -1,6 +1,6 @@
 //! What the profile could not see: the end of every report.
 
-use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::profile::{Profile, Unseen};
 
 use super::style::{Style, title};
 use crate::{fit, messages, units};
@@ -33,18 +33,39 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
         "shares of the variance that were not split further, largest first"
     };
     let mut out = title("NOT SEEN", remark, style);
-    for unseen in unseen {
-        let share = fit::right(&units::percent(unseen.share), 12);
-        let text = format!("{}: {}", unseen.name, messages::not_split(&unseen.why));
-        let lines = fit::wrap(&text, style.columns() - INDENT);
-        for (at, line) in lines.iter().enumerate() {
-            if at == 0 {
-                let error = fit::left(&units::error(unseen.se), 6);
-                out.push_str(&format!("{} {error} {line}\n", style.paint().bold(&share)));
-            } else {
-                out.push_str(&format!("{:INDENT$}{line}\n", ""));
-            }
+    for (why, all) in by_reason(unseen) {
+        let Some((last, others)) = all.split_last() else {
+            continue;
+        };
+        for one in others {
+            out.push_str(&line(one, &one.name, style));
         }
+        out.push_str(&line(last, &format!("{}: {why}", last.name), style));
     }
     Some(out)
+}
+
+/// What was not seen for the same reason, in order of the largest.
+fn by_reason(unseen: &[Unseen]) -> Vec<(String, Vec<&Unseen>)> {
+    let mut groups: Vec<(String, Vec<&Unseen>)> = Vec::new();
+    for one in unseen {
+        let why = messages::not_split(&one.why);
+        match groups.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, all)) => all.push(one),
+            None => groups.push((why, vec![one])),
+        }
+    }
+    groups
+}
+
+fn line(unseen: &Unseen, text: &str, style: &Style) -> String {
+    let share = style
+        .paint()
+        .bold(&fit::right(&units::percent(unseen.share), 12));
+    let error = fit::left(&units::error(unseen.se), 6);
+    let mut lines = fit::wrap(text, style.columns() - INDENT).into_iter();
+    let first = lines.next().unwrap_or_default();
+    let mut out = format!("{share} {error} {first}\n");
+    lines.for_each(|line| out.push_str(&format!("{:INDENT$}{line}\n", "")));
+    out
 }

@@ -3,7 +3,7 @@
 //! Where threads are not followed, intervals are recorded all the time, one by one at random if all would cost too much
 //! ([`limiter`]), and kept when they end by their latency ([`keeping`]); and now and then their probes are bypassed for a moment, to measure what they cost ([`bypass`]). Where they are
 //! followed, a sample of intervals would miss those that others wait for, so that everything is recorded in windows
-//! ([`sampling`]), as long as the budget allows.
+//! ([`sampling`]), as long as the budget allows, and bypassed between some of them.
 
 mod bypass;
 mod keeping;

@@ -171,10 +171,10 @@ impl Session<'_> {
             warn(true, slowdown.clone());
         }
         let threads = control.threads_without_ring.load(Relaxed).into();
-        let no_memory = self.arena.rings_exhausted();
+        let refused = self.arena.rings_refused();
         warn(
             threads > 0,
-            Warning::ThreadsWithoutRing { threads, no_memory },
+            Warning::ThreadsWithoutRing { threads, refused },
         );
         let (records, intervals) = (self.drain.dropped, self.drain.missed);
         warn(

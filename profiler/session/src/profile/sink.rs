@@ -1,21 +1,17 @@
 //! Where a session's records go.
 
-use std::fs;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::slow::SlowStack;
-use evenkeel_attach::namespace;
 use evenkeel_wire::Record;
 
 use crate::clock::unix_ns;
 use crate::drain::Sink;
+use crate::profile::thread_names::ThreadNames;
 use evenkeel_recording::Writer;
-
-/// Longest name of a thread, in characters.
-const NAME_MAX: usize = 48;
 
 /// Where records go: the analysis, and the recording if there is one.
 pub struct RecordSink {
@@ -26,6 +22,8 @@ pub struct RecordSink {
     /// Changes of the plan before that.
     pub early_changes: Vec<PlanChange>,
     pub writer: Option<Writer>,
+    /// What threads are called, where waits are followed.
+    pub names: ThreadNames,
     /// The recording is of sums, not of records.
     pub sums_only: bool,
     /// When the minute whose sums are recorded next began, in nanoseconds since 1970.
@@ -57,10 +55,22 @@ impl RecordSink {
         }
     }
 
+    fn name_thread(&mut self, thread: u64, name: String) {
+        if let Some(writer) = self.of_records() {
+            writer.thread_name(thread, &name);
+        }
+        if let Some(analysis) = &mut self.analysis {
+            analysis.name_thread(thread, name);
+        }
+    }
+
     /// All rings have been read once more.
     pub fn pass_ended(&mut self) {
         if !self.waits {
             return;
+        }
+        for (thread, name) in self.names.changed(Instant::now()) {
+            self.name_thread(thread, name);
         }
         if let Some(analysis) = &mut self.analysis {
             analysis.pass_ended();
@@ -114,16 +124,12 @@ impl Sink for RecordSink {
         if !self.waits {
             return;
         }
-        let name = thread_name(pid, tid);
-        if let Some(writer) = self.of_records() {
-            writer.thread_name(thread, &name);
-        }
-        if let Some(analysis) = &mut self.analysis {
-            analysis.name_thread(thread, name);
-        }
+        let name = self.names.began(thread, pid, tid, Instant::now());
+        self.name_thread(thread, name);
     }
 
     fn ended(&mut self, thread: u64) {
+        self.names.ended(thread);
         if let Some(analysis) = &mut self.analysis {
             analysis.thread_ended(thread);
         }
@@ -131,20 +137,4 @@ impl Sink for RecordSink {
             writer.ended(thread);
         }
     }
-}
-
-/// What a thread is called: what its process calls itself, as servers with a process a connection do, else the thread's own
-/// name; with its number.
-fn thread_name(pid: u32, tid: u32) -> String {
-    let read = |name: &str| fs::read(namespace::file(pid as i32, name)).unwrap_or_default();
-    let title = read("cmdline");
-    let title = String::from_utf8_lossy(title.split(|&byte| byte == 0).next().unwrap_or_default());
-    let name = if title.contains(": ") {
-        title.trim().to_owned()
-    } else {
-        let name = read(&format!("task/{tid}/comm"));
-        String::from_utf8_lossy(&name).trim().to_owned()
-    };
-    let name: String = name.chars().take(NAME_MAX).collect();
-    format!("{name} {tid}").trim_start().to_owned()
 }

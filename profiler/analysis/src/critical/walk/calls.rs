@@ -34,7 +34,10 @@ impl<'a> Walk<'a> {
         probe: u32,
         is_part: bool,
     ) {
-        let above = cursor.innermost();
+        let above = match cursor.frames.is_empty() {
+            true => self.above_outermost(cursor, probe),
+            false => cursor.innermost(),
+        };
         let place = match is_part {
             true => self.part_of_call(above, probe, cursor.thread, start),
             false => self.vectoriser.call(above, probe, self.paths),

@@ -31,8 +31,8 @@ use rustc_hash::FxHashSet;
 use super::cursor::{Cursor, CursorRole, Ending, Item, Moment};
 use super::path::Path;
 use crate::critical::states::State;
-use crate::intervals::assembler::Past;
 use crate::intervals::assembler::timeline::{Mark, What};
+use crate::intervals::assembler::{Past, Thread};
 use crate::intervals::interval::{Extent, Reason, Serving};
 use crate::sums::paths::Paths;
 use crate::sums::vectors::{Place, Vectoriser};
@@ -138,6 +138,7 @@ impl<'a> Walk<'a> {
             root: self.root,
             base: self.root,
             frames: Vec::new(),
+            continued: None,
         };
         let strict = self.is_home();
         if !self.enclose(&mut cursor, moment.running.into_iter()) && strict {
@@ -156,10 +157,10 @@ impl<'a> Walk<'a> {
     }
 
     /// What a thread is to the interval while it serves somebody.
-    fn other(&self, serving: Serving, time: u64) -> State {
+    fn other(&self, thread: &Thread, serving: Serving, time: u64) -> State {
         match serving {
             _ if serving == self.subject.serving => State::Helper,
-            Serving::Nobody => State::Background,
+            Serving::Nobody => State::Background(thread.role),
             Serving::Interval(serial) => State::Other(self.past.serials.class_of(serial)),
             Serving::Keyed(key) => {
                 State::Other(self.past.keyed.class_at(key, time).unwrap_or_default())
@@ -202,7 +203,7 @@ impl<'a> Walk<'a> {
     fn meet_mark(&mut self, cursor: &mut Cursor<'a>, mark: &Mark) -> Result<Next<'a>, Reason> {
         cursor.mark -= 1;
         match mark.what {
-            What::Wait { start, objects } => self.meet_wait(cursor, start, mark.time, objects),
+            What::Wait { start, objects } => self.meet_wait(cursor, start..mark.time, objects),
             What::Anchor => {}
             What::Dequeue(task) => self.meet_dequeue(cursor, task),
             What::Turn => self.meet_turn(cursor, mark),

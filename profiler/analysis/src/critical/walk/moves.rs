@@ -9,12 +9,13 @@ use crate::intervals::assembler::Thread;
 use crate::intervals::assembler::timeline::{Mark, What};
 use crate::intervals::assembler::wakes::Release;
 use crate::intervals::interval::{Reason, Serving};
+use crate::sums::paths::ROOT;
 use crate::sums::vectors::Place;
 
 impl<'a> Walk<'a> {
     /// Where the outermost call of a cursor hangs.
     pub(super) fn base(&mut self, cursor: &Cursor<'a>) -> Place {
-        let other = self.other(cursor.serving, cursor.at);
+        let other = self.other(cursor.past, cursor.serving, cursor.at);
         match cursor.role {
             CursorRole::Own => self.root,
             CursorRole::Foreign => self.state(cursor.root, other),
@@ -29,19 +30,36 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Where the outermost call of a cursor hangs, which is of this probe.
+    pub(super) fn above_outermost(&mut self, cursor: &Cursor<'a>, probe: u32) -> Place {
+        let is_foreign = cursor.role == CursorRole::Foreign;
+        match is_foreign && self.is_unrecorded(cursor.serving, probe) {
+            true => self.state(cursor.root, State::Unrecorded),
+            false => cursor.base,
+        }
+    }
+
+    /// Whether a thread is in an interval although it serves none that is known, by its outermost call. Intervals that are not recorded
+    /// leave calls behind, but no beginning: recorded ones make the same calls in their own code.
+    pub(super) fn is_unrecorded(&mut self, serving: Serving, outermost: u32) -> bool {
+        matches!(serving, Serving::Nobody) && self.paths.has(ROOT, outermost)
+    }
+
     /// Hangs what encloses the present moment under what the thread serves now. A call counts once under each.
     pub(super) fn rebase(&mut self, cursor: &mut Cursor<'a>) {
         self.cut_calls(cursor);
         cursor.base = self.base(cursor);
-        let mut above = cursor.base;
+        let outermost = cursor.frames.first().map(|frame| frame.what);
+        let mut above = match outermost {
+            Some(Enclosing::Call(probe)) => self.above_outermost(cursor, probe),
+            _ => cursor.base,
+        };
         for frame in &mut cursor.frames {
             frame.place = match frame.what {
                 Enclosing::Call(probe) => {
                     self.part_of_call(above, probe, cursor.thread, frame.start)
                 }
-                Enclosing::Wait(kind, _) => {
-                    self.vectoriser.state(above, State::Waits(kind), self.paths)
-                }
+                Enclosing::Wait(state, _) => self.vectoriser.state(above, state, self.paths),
             };
             above = frame.place;
         }
@@ -154,6 +172,7 @@ impl<'a> Walk<'a> {
         cursor.mark = number;
         cursor.call = mark.calls_before;
         cursor.serving = mark.serving;
+        cursor.continued = None;
         cursor.frames.clear();
     }
 

@@ -17,8 +17,8 @@ impl<'a> Walk<'a> {
         let place = cursor.innermost();
         match frame.map(|frame| frame.what) {
             _ if floor >= self.now => cursor.at = floor,
-            Some(Enclosing::Wait(kind, endings)) => {
-                return self.unwind_wait(cursor, floor, place, kind, endings);
+            Some(Enclosing::Wait(state, endings)) => {
+                return self.unwind_wait(cursor, floor, place, state, endings);
             }
             _ => return self.unwind_running(cursor, floor, place),
         }

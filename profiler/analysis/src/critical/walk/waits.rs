@@ -5,48 +5,126 @@ use std::ops::Range;
 use evenkeel_wire::{Kind, Object};
 
 use super::super::blocking::{Holder, WAITER_CALLS_MAX, WaitSeen};
-use super::super::cursor::{Cursor, CursorRole, Enclosing, Enclosure, Ending, Endings, Moment};
+use super::super::cursor::{
+    Continued, Cursor, CursorRole, Enclosing, Enclosure, Ending, Endings, Moment,
+};
 use super::{HOPS_MAX, Next, Walk};
 use crate::critical::states::State;
 use crate::intervals::assembler::spans::SwitchedOut;
+use crate::intervals::interval::Serving;
+use crate::intervals::roles::Role;
 use crate::sums::vectors::Place;
 
 impl<'a> Walk<'a> {
     pub(super) fn meet_wait(
         &mut self,
         cursor: &mut Cursor<'a>,
-        start: u64,
-        end: u64,
+        time: Range<u64>,
         objects: [Option<Object>; 2],
     ) {
-        if start >= end || end > cursor.at {
+        if time.is_empty() || time.end > cursor.at {
             return;
         }
-        cursor.leave(end);
+        cursor.leave(time.end);
         let since = cursor.frames.last().map_or(0, |frame| frame.start);
-        let Some(object) = objects[0].filter(|_| start >= since) else {
+        let Some(object) = objects[0].filter(|_| time.start >= since) else {
             return;
         };
-        let last = |object| self.past.wakes.last(object, cursor.thread, start, end);
-        let mut endings = objects.map(|object| Some(Ending::from(object.and_then(last)?)));
-        if endings == [None; 2] {
-            endings[1] = ended_by_kernel(cursor, start, end);
+        let mut met = self.met(cursor, object, &time, objects);
+        if met.endings == [None; 2] {
+            if cursor.past.spans.never_blocked(time.start, time.end) {
+                return; // the call could have waited and had no need to: its time is that of running
+            }
+            if cursor.past.spans.on_device(time.start, time.end) && is_of_bytes(object.kind) {
+                met.object.kind = Kind::File;
+            }
         }
-        if endings == [None; 2] && cursor.past.spans.never_blocked(start, end) {
-            return; // the call could have waited and had no need to: its time is that of running
+        let state = match cursor.role {
+            CursorRole::Foreign => self.of_another(cursor, &met),
+            _ => State::Waits(met.object.kind),
+        };
+        if state == State::Remote {
+            return self.leave_target(cursor);
         }
-        let time = |ending: &Option<Ending>| ending.map_or(0, |ending| ending.time);
-        endings.sort_by_key(time);
         if cursor.role == CursorRole::Own && !cursor.is_waiting() {
             let until = cursor.at.min(self.now);
-            self.see_wait(cursor, object, endings[1], start.max(cursor.lower)..until);
+            let time = time.start.max(cursor.lower)..until;
+            self.see_wait(cursor, met.object, met.release, time);
         }
-        let place = self.state(cursor.innermost(), State::Waits(object.kind));
+        let place = self.state(cursor.innermost(), state);
         cursor.frames.push(Enclosure {
-            start,
-            what: Enclosing::Wait(object.kind, endings),
+            start: time.start,
+            what: Enclosing::Wait(state, met.endings),
             place,
         });
+    }
+
+    /// A wait with those who ended it. A thread may wake before that, by a timer or by a signal, and go on waiting for the same: it was
+    /// released when the last of these waits was.
+    fn met(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        object: Object,
+        time: &Range<u64>,
+        objects: [Option<Object>; 2],
+    ) -> Met {
+        let last = |object| {
+            let wakes = &self.past.wakes;
+            wakes.last(object, cursor.thread, time.start, time.end)
+        };
+        let mut endings = objects.map(|object| Some(Ending::from(object.and_then(last)?)));
+        if endings == [None; 2] {
+            endings[1] = ended_by_kernel(cursor, time.start, time.end);
+        }
+        endings.sort_by_key(|ending| ending.map_or(0, |ending| ending.time));
+        let mut met = Met {
+            object,
+            endings,
+            release: endings[1],
+        };
+        let calls = cursor.innermost_calls(WAITER_CALLS_MAX);
+        if met.release.is_none()
+            && let Some(later) = &cursor.continued
+            && later.continues(object, time, &calls)
+        {
+            met = Met {
+                object: later.object,
+                endings: [None, Some(later.release.seen_at(time.end))],
+                release: Some(later.release),
+            };
+        }
+        cursor.continued = met.release.map(|release| Continued {
+            object: met.object,
+            start: time.start,
+            release,
+            calls,
+        });
+        met
+    }
+
+    /// What a wait of another thread is, while the interval is blocked until that thread releases it.
+    fn of_another(&self, cursor: &Cursor<'a>, met: &Met) -> State {
+        let thread = cursor.past;
+        let is_message =
+            is_of_bytes(met.object.kind) || matches!(met.object.kind, Kind::Poll | Kind::Signal);
+        let is_relayed = is_message || met.object.kind == Kind::Timer;
+        let serves = thread.reader.serves() || thread.role == Role::SESSION;
+        match met.release {
+            _ if is_relayed && thread.role.is_relay() => State::Remote,
+            None if is_message && serves && matches!(cursor.serving, Serving::Nobody) => {
+                State::Idle
+            }
+            _ => State::Waits(met.object.kind),
+        }
+    }
+
+    /// The rest of what a cursor stands for was spent by another machine, whatever else the thread did meanwhile.
+    fn leave_target(&mut self, cursor: &mut Cursor<'a>) {
+        let place = self.state(cursor.innermost(), State::Remote);
+        self.spend_waiting(cursor, cursor.lower, place);
+        self.cut_calls(cursor);
+        cursor.at = cursor.lower;
+        cursor.leave(0);
     }
 
     /// For the view of who waits for whom.
@@ -60,9 +138,14 @@ impl<'a> Walk<'a> {
         let holder = ending.and_then(|ending| {
             let thread = self.past.threads.get(&ending.thread)?;
             let moment = Moment::of(&thread.reader.timeline, ending)?;
+            let outermost = moment.running.first().map(|&(_, probe)| probe);
+            let serving = match outermost {
+                Some(probe) if self.is_unrecorded(moment.serving, probe) => State::Unrecorded,
+                _ => self.other(thread, moment.serving, ending.time),
+            };
             Some(Holder {
                 calls: moment.running.iter().map(|&(_, probe)| probe).collect(),
-                serving: self.other(moment.serving, ending.time),
+                serving,
             })
         });
         self.path.wait(WaitSeen {
@@ -92,6 +175,7 @@ impl<'a> Walk<'a> {
             root: wait,
             base: wait,
             frames: Vec::new(),
+            continued: None,
         };
         cursor.base = self.base(&cursor);
         self.enclose(&mut cursor, moment.running.into_iter());
@@ -120,7 +204,7 @@ impl<'a> Walk<'a> {
         cursor: &mut Cursor<'a>,
         floor: u64,
         place: Place,
-        kind: Kind,
+        state: State,
         endings: Endings,
     ) -> Next<'a> {
         let mut known = endings.into_iter().flatten();
@@ -129,7 +213,7 @@ impl<'a> Walk<'a> {
         let Some(ending) = known.find(|ending| ending.time >= until) else {
             let latest = endings[1].map_or(floor, |ending| ending.time.max(floor));
             match endings[1] {
-                _ if kind == Kind::Spin => self.spend_running(cursor, latest, place),
+                _ if state == State::Waits(Kind::Spin) => self.spend_running(cursor, latest, place),
                 Some(_) => {
                     let woken = self.state(place, State::Woken);
                     self.spend_waiting(cursor, latest, woken);
@@ -153,6 +237,18 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// A wait as it was met.
+struct Met {
+    object: Object,
+    endings: Endings,
+    /// What ended it, or the last of the waits that it was the first of.
+    release: Option<Ending>,
+}
+
+fn is_of_bytes(kind: Kind) -> bool {
+    matches!(kind, Kind::Socket | Kind::Pipe)
 }
 
 /// Where no thread said that it ended a wait, the kernel may know which one ended the last sleep in it.

@@ -41,6 +41,7 @@ use rustc_hash::FxHashMap;
 use crate::intervals::attributes::AttributeTable;
 use crate::intervals::classes::ClassTable;
 use crate::intervals::interval::{Extent, Finished, Reason, Serving};
+use crate::intervals::roles::Role;
 use keyed::KeyedIntervals;
 use reader::{Crowded, Happened, Inbox, LostByPlan, Pending, Reader, Reading, TakeAtOnce};
 use serials::Serials;
@@ -61,6 +62,8 @@ pub struct Thread {
     pub reader: Reader,
     /// What the kernel says about it.
     pub spans: Spans,
+    /// What it is for.
+    pub role: Role,
     has_ended: bool,
 }
 
@@ -187,6 +190,13 @@ impl Assembler {
             inbox: &mut inbox,
         };
         read(decoder, &mut reading);
+    }
+
+    /// What a thread is for, where waits are followed.
+    pub fn set_role(&mut self, key: u64, role: Role) {
+        if self.follows_waits && role != Role::UNKNOWN {
+            self.past.threads.entry(key).or_default().role = role;
+        }
     }
 
     /// Takes what the kernel says about a thread, in order of time; ignored where waits are not followed.

@@ -140,12 +140,19 @@ pub struct Reader {
     keyed: Serving,
     /// When records were lost last, ticks.
     lost_at: u64,
+    /// Intervals begin on the thread, or it works for some.
+    serves: bool,
 }
 
 impl Reader {
     /// When the interval began that is open on the thread, ticks.
     pub(crate) fn open_since(&self) -> Option<u64> {
         self.home.map(|home| home.begin)
+    }
+
+    /// Whether the thread has ever served an interval.
+    pub(crate) fn serves(&self) -> bool {
+        self.serves
     }
 
     /// When records of the thread were lost last, ticks; 0: never.
@@ -214,7 +221,13 @@ impl Reading<'_, '_> {
     fn begin(&mut self, at: u64, stamp: Stamp) {
         self.discard(Reason::LeftEarly);
         self.reader.lost_home = None;
-        let Reader { timeline, home, .. } = &mut *self.reader;
+        let Reader {
+            timeline,
+            home,
+            serves,
+            ..
+        } = &mut *self.reader;
+        *serves = true;
         if self.inbox.at_once.is_some() {
             timeline.clear();
         }
@@ -422,12 +435,14 @@ impl Reading<'_, '_> {
             timeline,
             home,
             keyed,
+            serves,
             ..
         } = &mut *self.reader;
         let to = match key {
             0 => Serving::Nobody,
             key => Serving::Keyed(key),
         };
+        *serves |= to != Serving::Nobody;
         let from = std::mem::replace(keyed, to);
         if from == to {
             return;

@@ -52,6 +52,16 @@ impl Spans {
                 .all(|span| span.off == Off::Preempted)
     }
 
+    /// Whether the kernel says that the thread slept for a device, or for a page, in more than half of the time between the two.
+    pub(crate) fn on_device(&self, start: u64, end: u64) -> bool {
+        let after = self.spans.partition_point(|span| span.start < end);
+        let inside = self.spans.range(..after).rev();
+        let inside = inside.take_while(|span| span.end > start);
+        let device = inside.filter(|span| matches!(span.off, Off::Device | Off::Fault));
+        let slept = device.map(|span| span.end.min(end) - span.start.max(start));
+        slept.sum::<u64>() > (end - start) / 2
+    }
+
     /// The last span that begins before `time`.
     pub(crate) fn last_before(&self, time: u64) -> Option<SwitchedOut> {
         let after = self.spans.partition_point(|span| span.start < time);

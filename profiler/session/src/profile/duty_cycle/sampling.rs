@@ -6,6 +6,9 @@
 //!
 //! A thread's calls are recorded from its next interval, wait or wake on, and a wake only while recording is on. So recording begins a
 //! little before the first interval is: what it waits for is then known from the start.
+//!
+//! Every two seconds or so, when the open intervals have ended, intervals are timed for a moment without anything inside of them: what recording
+//! costs is measured, as by [`super::bypass`].
 
 use std::time::{Duration, Instant};
 
@@ -17,6 +20,9 @@ const OPEN: Duration = Duration::from_millis(150);
 const AHEAD: Duration = Duration::from_millis(15);
 /// Longest time between two.
 const CLOSED_MAX: Duration = Duration::from_secs(5);
+/// Mean length of a window in which intervals are timed and nothing else, and of the time between two.
+const BYPASSED: Duration = Duration::from_millis(60);
+const BETWEEN_BYPASSES: Duration = Duration::from_secs(2);
 /// All intervals, in 1/65536.
 const ALL: u32 = 65536;
 
@@ -28,6 +34,8 @@ enum State {
     Open,
     /// Open intervals are followed to their ends, no others begin.
     Closing,
+    /// Intervals are timed, and nothing else is recorded.
+    Bypassed,
     /// Nothing is recorded.
     Closed,
 }
@@ -38,6 +46,9 @@ pub struct SamplingWindows {
     state: State,
     opened: Instant,
     until: Instant,
+    /// How long the window was open that has closed.
+    was_open: Duration,
+    bypass_next: Instant,
 }
 
 impl SamplingWindows {
@@ -48,6 +59,8 @@ impl SamplingWindows {
             state: State::Open,
             opened: now,
             until: now + OPEN,
+            was_open: Duration::ZERO,
+            bypass_next: now + BETWEEN_BYPASSES,
         }
     }
 
@@ -61,23 +74,21 @@ impl SamplingWindows {
         in_flight: u64,
         mut excess: impl FnMut() -> f64,
     ) -> (Mode, u32) {
+        // Half to one and a half times the mean.
+        let vary = 0.5 + f64::from(random) / f64::from(u32::MAX);
         match self.state {
             State::Open if now >= self.until => self.state = State::Closing,
             State::Closing if in_flight == 0 => {
-                let excess = excess();
-                let open = now.duration_since(self.opened);
-                let closed = open.mul_f64((excess - 1.0).clamp(0.0, 1e3)).min(CLOSED_MAX);
-                self.state = if closed.is_zero() {
-                    State::Open
+                self.was_open = now.duration_since(self.opened);
+                if now >= self.bypass_next {
+                    self.state = State::Bypassed;
+                    self.until = now + BYPASSED.mul_f64(vary);
+                    self.bypass_next = self.until + BETWEEN_BYPASSES.mul_f64(vary);
                 } else {
-                    State::Closed
-                };
-                self.opened = now;
-                // Half to one and a half times the mean, either way.
-                let vary = 0.5 + f64::from(random) / f64::from(u32::MAX);
-                let length = if closed.is_zero() { OPEN } else { closed };
-                self.until = now + length.mul_f64(vary);
+                    self.close(now, vary, excess());
+                }
             }
+            State::Bypassed if now >= self.until => self.close(now, vary, excess()),
             State::Closed if now >= self.until => {
                 // What was spent while closed is not the next window's.
                 excess();
@@ -94,8 +105,23 @@ impl SamplingWindows {
         match self.state {
             State::Open => (Mode::Record, 0),
             State::Opening | State::Closing => (Mode::Record, ALL),
+            State::Bypassed => (Mode::IntervalsOnly, 0),
             State::Closed => (Mode::Count, ALL),
         }
+    }
+
+    /// After a window: nothing is recorded for as long as it takes to make up for `excess` times the budget.
+    fn close(&mut self, now: Instant, vary: f64, excess: f64) {
+        let closed = self.was_open.mul_f64((excess - 1.0).clamp(0.0, 1e3));
+        let closed = closed.min(CLOSED_MAX);
+        let (state, length) = match (closed.is_zero(), self.state) {
+            (false, _) => (State::Closed, closed.mul_f64(vary)),
+            (true, State::Bypassed) => (State::Opening, AHEAD),
+            (true, _) => (State::Open, OPEN.mul_f64(vary)),
+        };
+        self.state = state;
+        self.opened = now;
+        self.until = now + length;
     }
 }
 
@@ -119,6 +145,25 @@ mod tests {
         assert_eq!(at(850, 0), (Mode::Count, ALL));
         assert_eq!(at(950, 0), (Mode::Record, ALL), "a little ahead");
         assert_eq!(at(970, 0), (Mode::Record, 0));
+    }
+
+    /// After two seconds, and when open intervals have ended, intervals alone are timed, and recording begins ahead of the next.
+    #[test]
+    fn what_recording_costs_is_measured_now_and_then() {
+        let mut windows = SamplingWindows::new();
+        let start = windows.opened;
+        let half = u32::MAX / 2;
+        let mut at = |ms, in_flight| {
+            windows.turn(start + Duration::from_millis(ms), half, in_flight, || 0.5)
+        };
+        assert_eq!(at(2000, 3), (Mode::Record, ALL));
+        assert_eq!(at(2001, 3), (Mode::Record, ALL), "open ones are awaited");
+        assert_eq!(at(2002, 0), (Mode::IntervalsOnly, 0));
+        assert_eq!(at(2050, 4), (Mode::IntervalsOnly, 0));
+        assert_eq!(at(2070, 4), (Mode::Record, ALL));
+        assert_eq!(at(2090, 4), (Mode::Record, 0));
+        assert_eq!(at(2300, 0), (Mode::Record, ALL));
+        assert_eq!(at(2310, 0), (Mode::Record, 0), "not soon again");
     }
 
     #[test]

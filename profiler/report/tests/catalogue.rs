@@ -1,0 +1,125 @@
+//! The book's pages of causes and remedies, a page a server, are what the advice files say. `UPDATE_CATALOGUE=1 cargo test -p evenkeel-report
+//! --test catalogue` writes them.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use evenkeel_report::advice::{self, Pattern, Server};
+use evenkeel_report::findings::gives_up;
+use evenkeel_report::fit::wrap;
+
+/// Columns of a line of the book.
+const COLUMNS: usize = 116;
+
+fn page(server: &Server) -> String {
+    let mut page = format!("# {}: causes and remedies\n\n", server.server);
+    paragraph(
+        &mut page,
+        &format!(
+            "What makes {} slow now and then, how to see it without Evenkeel, and what helps. Remedies come from the safest to the most costly. \
+             This page is made from `profiler/report/advice/{}`, with which a report explains its findings.",
+            server.server,
+            file(server)
+        ),
+        "",
+    );
+    for pattern in &server.patterns {
+        section(&mut page, pattern);
+    }
+    page.trim_end().to_owned() + "\n"
+}
+
+fn section(page: &mut String, pattern: &Pattern) {
+    let mut name = pattern.name.clone();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let _ = write!(page, "## {name}\n\n");
+    paragraph(page, &format!("{}.", escaped(&pattern.means)), "");
+    paragraph(page, &format!("**Check.** {}", escaped(&pattern.check)), "");
+    paragraph(page, &symptom(pattern), "");
+    for (at, advice) in pattern.advice.iter().enumerate() {
+        let mut text = format!("{}. ", at + 1);
+        if let Some(what) = advice.gives_up {
+            let _ = write!(text, "**{}.** ", capitalised(gives_up(what)));
+        }
+        let source = match advice.source.starts_with("http") {
+            true => format!("<{}>", advice.source.replace("; ", ">, <")),
+            false => advice.source.clone(),
+        };
+        let _ = write!(
+            text,
+            "{} *Costs:* {}. *Source:* {source}",
+            escaped(&advice.what),
+            escaped(&advice.costs)
+        );
+        paragraph(page, &text, "   ");
+    }
+}
+
+/// What of a profile the pattern is known by.
+fn symptom(pattern: &Pattern) -> String {
+    let listed = |names: &[String]| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let mut text = format!("**In a report.** {}", listed(&pattern.functions));
+    for (names, words) in [
+        (&pattern.called_by, "called by"),
+        (&pattern.held_by, "waiting for"),
+        (&pattern.while_in, "while the holder is in"),
+        (&pattern.seen, "with, in the same profile,"),
+    ] {
+        if !names.is_empty() {
+            let _ = write!(text, "; {words} {}", listed(names));
+        }
+    }
+    if pattern.crowded {
+        text.push_str("; more intervals in progress than processors");
+    }
+    text + "."
+}
+
+fn capitalised(text: &str) -> String {
+    let text = text.to_lowercase();
+    text[..1].to_uppercase() + &text[1..]
+}
+
+/// Text of the advice in Markdown: an asterisk of SQL is none of it.
+fn escaped(text: &str) -> String {
+    text.replace('*', "\\*").replace('<', "\\<")
+}
+
+/// `indent`: of every line but the first.
+fn paragraph(page: &mut String, text: &str, indent: &str) {
+    for (at, line) in wrap(text, COLUMNS - indent.len()).iter().enumerate() {
+        let indent = if at == 0 { "" } else { indent };
+        let _ = writeln!(page, "{indent}{line}");
+    }
+    page.push('\n');
+}
+
+fn file(server: &Server) -> String {
+    format!("{}.toml", server.server.to_lowercase())
+}
+
+#[test]
+fn the_book_has_what_the_advice_files_say() {
+    let book = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
+    let summary = std::fs::read_to_string(book.join("SUMMARY.md")).unwrap();
+    for server in advice::servers() {
+        let name = format!("servers/{}.md", server.server.to_lowercase());
+        let path = book.join(&name);
+        let wanted = page(server);
+        if std::env::var_os("UPDATE_CATALOGUE").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &wanted).unwrap();
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            found == wanted,
+            "{name} is not what the advice says: UPDATE_CATALOGUE=1 cargo test -p evenkeel-report --test catalogue writes it"
+        );
+        assert!(summary.contains(&name), "{name} is not in the summary");
+    }
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Makes a case of profiler/report/tests/patterns of a report's JSON.
+
+evenkeel report RECORDING --json | scripts/pattern-case.py "what was reproduced" "pattern that fires" > CASE.json
+"""
+import json
+import sys
+
+ADDED = ("means", "check", "advice", "factors", "paths")
+PARTS = ("name", "intervals", "mean_ns", "sd_ns", "within_fraction", "between_fraction")
+
+
+def functions(node, found):
+    found.add(node["name"].lstrip("~").split("(")[0])
+    for child in node["children"]:
+        functions(child, found)
+    return found
+
+
+def main():
+    profile = json.load(sys.stdin)
+    findings = [{key: value for key, value in finding.items() if key not in ADDED} for finding in profile["findings"]]
+    for finding in findings:
+        finding["factors"], finding["paths"] = [], []
+    case = {
+        "about": sys.argv[1],
+        "target": profile["target"],
+        "expected": sys.argv[2] if len(sys.argv) > 2 else None,
+        "intervals": profile["intervals_seen"],
+        "mean_ns": (profile.get("sampling") or profile)["mean_ns"],
+        "machine": profile.get("machine"),
+        "classes": [{**{key: one[key] for key in PARTS}, "top": []} for one in profile["classes"]["classes"]],
+        "functions": sorted(functions(profile["tree"], set())),
+        "findings": findings,
+    }
+    json.dump(case, sys.stdout, indent=1, ensure_ascii=False)
+    print()
+
+
+main()
