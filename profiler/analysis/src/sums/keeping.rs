@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn all_of_the_slow_are_kept() {
         let latency = |at: u64| {
-            if at % 5_000 == 0 {
+            if at.is_multiple_of(5_000) {
                 1 << 30
             } else {
                 1 << 20 | at
