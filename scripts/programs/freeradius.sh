@@ -1,4 +1,4 @@
-# One request of eight executes a program; each second a process is started that executes something.
+# One request of eight executes a program and waits for it.
 options='--interval rad_authenticate'
 cause="a program that one request of eight waits for"
 among='radius_exec|radius_start_program|radius_readfrom_program|select|waitpid|xlat|fork|exec'
