@@ -12,7 +12,7 @@ use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Control, Fixed, Frozen, Probe, Wanted};
 
 use crate::arena::{self, Arena};
-use crate::code_state::{applied, detached, has_failed, is_frozen};
+use crate::code_state::{applied, detached, has_failed, is_frozen, is_java};
 use crate::modules::{self, Modules};
 use crate::verdict::{is_over, nap, verdict};
 use crate::{bound, code_state, loader, waits};
@@ -124,7 +124,9 @@ pub fn start(arena: Arena) {
 pub fn is_due(arena: Arena) -> bool {
     let now = now_ticks();
     let may_change = || is_stale(arena) || now > LOOK_AGAIN_TICKS.load(Relaxed);
-    !detached() && (has_failed() || is_over(arena, now) || !is_frozen() && may_change())
+    !is_java()
+        && !detached()
+        && (has_failed() || is_over(arena, now) || !is_frozen() && may_change())
 }
 
 fn is_stale(arena: Arena) -> bool {

@@ -3,7 +3,7 @@
 mod attach;
 mod continuity;
 mod diagnosis;
-mod duty_cycle;
+pub(crate) mod duty_cycle;
 mod ending;
 mod filters;
 mod judge;
@@ -13,7 +13,7 @@ mod numbers;
 pub(crate) mod refiner;
 mod refining;
 mod settings;
-mod sink;
+pub(crate) mod sink;
 mod stacks;
 mod unnamed;
 mod unopened;
@@ -508,7 +508,7 @@ impl Session<'_> {
 }
 
 /// Name of this machine; empty where it is not known.
-fn host() -> String {
+pub(crate) fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
     name.unwrap_or_default().trim().to_owned()
 }

@@ -94,6 +94,8 @@ pub struct Control {
     pub fault_signal: AtomicU32,
     /// The probe in whose hook the first was, plus one; 0: there was none. Written last.
     pub fault_probe: AtomicU32,
+    /// Intervals that would have begun on virtual threads of a Java virtual machine, and are not followed.
+    pub virtual_intervals: AtomicU64,
 }
 
 impl Control {
