@@ -185,6 +185,7 @@ fn session(
         duration,
         keep: false,
         stop_signal,
+        pause_max: None,
         planting: Planting::Refine,
         limits: Limits {
             probes_max: 200,

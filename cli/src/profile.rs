@@ -248,6 +248,7 @@ impl Options {
             duration: self.duration,
             keep,
             stop_signal,
+            pause_max: None,
             planting: match (self.plant, self.manual) {
                 (Some(_), true) => {
                     return Err(Failure::Usage(

@@ -145,6 +145,7 @@ impl Watched {
             duration: None,
             keep: true,
             stop_signal: 15,
+            pause_max: None,
             planting: match probing {
                 Probing::Intervals => Planting::First(0),
                 Probing::Refined => Planting::Refine,

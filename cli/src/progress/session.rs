@@ -142,6 +142,16 @@ pub fn message(event: &Event<'_>) -> Option<String> {
                 "attached to process {number} ({name}){so_many}, one thread of which stood still for {still_ms:.1} ms"
             )
         }
+        Event::Reloaded {
+            classes,
+            batch,
+            stood_still,
+        } => {
+            let still_ms = stood_still.as_secs_f64() * 1e3;
+            format!(
+                "planted probes in {classes} classes (step {batch}); the Java virtual machine stood still for {still_ms:.1} ms at most"
+            )
+        }
         Event::LeftOut { why } => (*why).to_owned(),
         Event::Hooked { seconds } => {
             format!("profiling (the first process was ready after {seconds:.1} s)")

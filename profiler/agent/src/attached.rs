@@ -8,7 +8,8 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 
 use evenkeel_wire::now_ticks;
 
-use crate::arena;
+use crate::arena::{self, Arena};
+use crate::jvm::{stack, switches};
 use crate::verdict::is_over;
 use crate::{bound, boundaries, code_state, join, next, plan, rings, signals, threads};
 use evenkeel_patch::thread::{OpenInterval, Thread};
@@ -86,6 +87,9 @@ fn leave_last_session() -> Result<(), Answer> {
     if !arena.is_mapped() {
         return Ok(());
     }
+    if code_state::is_java() {
+        return leave_java(arena);
+    }
     PREPARED.store(true, Relaxed);
     if !is_over(arena, now_ticks()) {
         return Err(Answer::Busy);
@@ -96,6 +100,26 @@ fn leave_last_session() -> Result<(), Answer> {
     if !code_state::detached() {
         return Err(Answer::Busy);
     }
+    forget_threads();
+    Ok(())
+}
+
+/// The last session was about methods of Java.
+fn leave_java(arena: Arena) -> Result<(), Answer> {
+    if !code_state::detached() {
+        if !is_over(arena, now_ticks()) {
+            return Err(Answer::Busy);
+        }
+        switches::end();
+    }
+    stack::begin_session();
+    forget_threads();
+    code_state::set_java(false);
+    Ok(())
+}
+
+/// No thread is in an interval, or has a ring, of the session before, whose hooks are out.
+pub fn forget_threads() {
     // SAFETY: all hooks are out.
     unsafe {
         Thread::end_all(|thread| {
@@ -108,5 +132,4 @@ fn leave_last_session() -> Result<(), Answer> {
             rings::discard_records(thread);
         });
     }
-    Ok(())
 }

@@ -7,6 +7,7 @@ static APPLIED: AtomicU32 = AtomicU32::new(0);
 static DETACHED: AtomicBool = AtomicBool::new(false);
 static FROZEN: AtomicBool = AtomicBool::new(false);
 static FAILED: AtomicBool = AtomicBool::new(false);
+static JAVA: AtomicBool = AtomicBool::new(false);
 
 /// In place of a generation while the code is being changed, and once the session is over: intervals that begin or end
 /// then follow no plan.
@@ -60,4 +61,14 @@ pub fn set_failed() {
 /// Another session begins.
 pub fn renew() {
     FAILED.store(false, Release);
+}
+
+/// Whether the session is about methods of Java: the process' own code stays as it is.
+pub fn is_java() -> bool {
+    JAVA.load(Relaxed)
+}
+
+/// The session is about methods of Java, or it is not.
+pub fn set_java(java: bool) {
+    JAVA.store(java, Release);
 }

@@ -49,7 +49,7 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
         return thread.interval.is_open() && push_now(thread, registers, after);
     }
     let whole = role == Role::Whole;
-    if goes_on(thread, role) || !begin(thread, arena, probe, registers) {
+    if goes_on(thread, role) || !begin(thread, arena, || Found::read(probe, registers, arena)) {
         return false;
     }
     if !whole {
@@ -140,7 +140,8 @@ pub fn are_wanted(thread: &Thread, arena: Arena) -> bool {
     admitted && !code_state::detached() && modes.into_iter().any(|wanted| mode == wanted as u32)
 }
 
-fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers) -> bool {
+/// Begins an interval: whether it is followed to its end, recorded or not. The thread has a ring, or none to write to.
+pub fn begin(thread: &mut Thread, arena: Arena, label: impl FnOnce() -> Found) -> bool {
     if !are_wanted(thread, arena) || !rings::is_own(thread) {
         end_recording(thread);
         return false;
@@ -169,7 +170,7 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         thread.active = u64::from(waits::recording());
         return true;
     };
-    let label = Found::read(probe, registers, arena);
+    let label = label();
     // One for which the ring has no room is missed, once: it is followed to its end like those that are not in the sample.
     let is_recorded = rings::begin(thread, stamp, &label);
     thread.interval = match is_recorded {
@@ -280,7 +281,8 @@ pub fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
     finish(thread, now);
 }
 
-fn finish(thread: &mut Thread, now: u64) {
+/// Ends the open interval.
+pub fn finish(thread: &mut Thread, now: u64) {
     let (was_recorded, was_probed) = (thread.interval.is_recorded(), thread.active != 0);
     end_recording(thread);
     if !was_recorded {

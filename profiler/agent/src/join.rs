@@ -11,8 +11,8 @@ use crate::arena::{self, Arena};
 use crate::threads::Handlers;
 use crate::verdict::{is_over, verdict};
 use crate::{
-    bound, boundaries, calibrate, code_state, confinement, loader, plan, rings, signals, threads,
-    waits,
+    bound, boundaries, calibrate, code_state, confinement, jvm, loader, plan, rings, signals,
+    threads, waits,
 };
 
 /// Finds the session and stays with it if this process is wanted; otherwise leaves no trace but this library.
@@ -91,7 +91,7 @@ fn on_fault(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool {
 }
 
 /// What every part does when a thread ends and when the process forks, in the order in which it must be done.
-const LIFE: Handlers = Handlers {
+pub const LIFE: Handlers = Handlers {
     thread_ends,
     before_fork,
     after_fork_in_parent,
@@ -100,6 +100,7 @@ const LIFE: Handlers = Handlers {
 
 fn thread_ends() {
     waits::creation::before_end();
+    jvm::stack::release();
     let thread = evenkeel_patch::thread::current();
     thread.close();
     rings::release(thread);

@@ -20,6 +20,7 @@
 //! signals, threads       breakpoints of ours, masks that would hide them; fork and the end of threads
 //! unwinders              exceptions in programs that bring an unwinder of their own
 //! calibrate              what a probe costs here
+//! jvm                    the same for methods of Java, whose class files are rewritten
 //! ```
 //!
 //! There is no thread and no signal of ours in the target: the plan is polled where intervals begin and before `fork`.
@@ -41,6 +42,7 @@ mod errno;
 mod interpose;
 mod intervals;
 mod join;
+mod jvm;
 mod labels;
 mod libraries;
 mod lines;

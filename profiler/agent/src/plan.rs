@@ -13,7 +13,7 @@ use evenkeel_wire::{Control, FAULT_IN_FUNCTION, Fixed, Frozen, Probe, Wanted};
 
 use crate::arch::replacement;
 use crate::arena::{self, Arena};
-use crate::code_state::{applied, detached, has_failed, is_frozen};
+use crate::code_state::{applied, detached, has_failed, is_frozen, is_java};
 use crate::modules::{self, Modules};
 use crate::next::Next;
 use crate::verdict::{is_over, nap, verdict};
@@ -126,7 +126,9 @@ pub fn start(arena: Arena) {
 pub fn is_due(arena: Arena) -> bool {
     let now = now_ticks();
     let may_change = || is_stale(arena) || now > LOOK_AGAIN_TICKS.load(Relaxed);
-    !detached() && (has_failed() || is_over(arena, now) || !is_frozen() && may_change())
+    !is_java()
+        && !detached()
+        && (has_failed() || is_over(arena, now) || !is_frozen() && may_change())
 }
 
 fn is_stale(arena: Arena) -> bool {

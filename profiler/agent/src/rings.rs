@@ -201,6 +201,18 @@ pub fn write(thread: &mut Thread, record: Record) -> bool {
     true
 }
 
+/// Writes a completed call. Dropped, and counted, when the ring is full.
+pub fn call(thread: &mut Thread, record: Record) {
+    // SAFETY: rings stay mapped.
+    let header = unsafe { &*thread.ring };
+    if !has_room(header, 1, 0) {
+        header.dropped.fetch_add(1, Relaxed);
+        return;
+    }
+    let position = counter::add(&header.position, 16);
+    put(thread.ring, position, record);
+}
+
 /// Writes an event: its records lie one behind the other, whatever handlers of signals write meanwhile. What was
 /// lost since the thread last reported it is reported first. False, and counted as lost, when there is no room: the space above
 /// the limit is shared with the ends of intervals.

@@ -8,7 +8,7 @@ pub(crate) const DESCRIPTORS_MAX: usize = 4;
 const CONTROL_BYTES: usize = 16 + 4 * DESCRIPTORS_MAX;
 
 /// Sends descriptors by a socket.
-pub(crate) fn send(socket: &OwnedFd, descriptors: &[RawFd]) -> io::Result<()> {
+pub(crate) fn send(socket: &impl AsRawFd, descriptors: &[RawFd]) -> io::Result<()> {
     let mut control = [0_u64; CONTROL_BYTES.div_ceil(8)];
     let mut byte = [0_u8];
     let mut vector = libc::iovec {

@@ -122,6 +122,16 @@ impl<'a> Class<'a> {
         crate::utf8::decode(self.this_name())
     }
 
+    /// Name of the source file, as `Map.java`, where the class says it (JVMS 4.7.10).
+    #[must_use]
+    pub fn source_file(&self) -> Option<Cow<'a, str>> {
+        let is_it =
+            |attribute: &&Attribute<'_>| self.pool.utf8(attribute.name) == Ok(&b"SourceFile"[..]);
+        let attribute = self.attributes.iter().find(is_it)?;
+        let index = Reader::new(&attribute.content, "SourceFile").u16().ok()?;
+        self.pool.text(index).ok()
+    }
+
     /// The same in modified UTF-8.
     pub(crate) fn this_name(&self) -> &'a [u8] {
         self.pool

@@ -1,5 +1,7 @@
 //! What readers are told: warnings and reasons, which are types everywhere else, in words. Each says what happened, why, and what to do.
 
+mod java;
+
 use evenkeel_analysis::findings::reasons::{NotSplit, NotTimed};
 use evenkeel_analysis::findings::warnings::{FrozenBy, INTERVALS_FEW, RingsRefused, Warning};
 use evenkeel_analysis::profile::{LeftOut, Profile, Reason};
@@ -128,6 +130,10 @@ pub fn warning(warning: &Warning) -> String {
         | Warning::RecordedLess { .. }
         | Warning::FewRecorded { .. }
         | Warning::TimedInSome { .. } => compared(warning),
+        Warning::JavaStopped { .. }
+        | Warning::VirtualThreads(_)
+        | Warning::JavaPauseLimit { .. }
+        | Warning::JavaNotOpened { .. } => java::said(warning),
         Warning::ClosureError(_)
         | Warning::Folded(_)
         | Warning::Dropped(_)

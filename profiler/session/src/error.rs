@@ -94,6 +94,9 @@ pub enum Error {
     /// A recording cannot be read or written.
     #[error(transparent)]
     Recording(#[from] evenkeel_recording::Error),
+    /// Methods of Java are not profiled.
+    #[error(transparent)]
+    Java(#[from] crate::java::Problem),
     /// The interval cannot be found in the program.
     #[error(transparent)]
     Interval(#[from] evenkeel_intervals::Error),

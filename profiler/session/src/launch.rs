@@ -111,17 +111,35 @@ impl Target {
     /// # Errors
     /// The command or the agent is missing, or it cannot be started.
     pub fn start(arena: &Arena, command: &CommandLine) -> Result<Target, Error> {
-        let name = command.words[0].to_string_lossy().into_owned();
-        let program = find_program(&name)?;
+        let program = find_program(&command.words[0].to_string_lossy())?;
         let preload = preload_of(&program, Agent::find()?.path()?);
+        let variables = [
+            ("LD_PRELOAD", preload),
+            (ARENA_VARIABLE, arena.variable().into()),
+        ];
+        Target::start_with(&program, command, &variables)
+    }
+
+    /// Starts a command as it is.
+    ///
+    /// # Errors
+    /// The command is missing, or cannot be started.
+    pub(crate) fn start_plain(command: &CommandLine) -> Result<Target, Error> {
+        let program = find_program(&command.words[0].to_string_lossy())?;
+        Target::start_with(&program, command, &[])
+    }
+
+    fn start_with(
+        program: &Path,
+        command: &CommandLine,
+        variables: &[(&str, OsString)],
+    ) -> Result<Target, Error> {
         // Orphans of the target stay ours: a server that puts itself into the background is still waited for.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let mut start = Command::new(program);
         start.arg0(&command.words[0]).args(&command.words[1..]);
         start.envs(command.variables.iter().map(|(name, value)| (name, value)));
-        start
-            .env("LD_PRELOAD", preload)
-            .env(ARENA_VARIABLE, arena.variable());
+        start.envs(variables.iter().map(|(name, value)| (name, value)));
         if let Some(directory) = &command.directory {
             start.current_dir(directory);
         }
@@ -129,7 +147,7 @@ impl Target {
             start.uid(user).gid(group);
         }
         let child = start.spawn().map_err(|source| Error::Start {
-            command: name,
+            command: command.words[0].to_string_lossy().into_owned(),
             source,
         })?;
         Ok(Target {

@@ -16,6 +16,7 @@
 //! slow           stacks of intervals that are slow already
 //! keys           which ring a thread of the system's numbers has
 //! no_profile     why there is no profile
+//! java           the same in a Java virtual machine, for methods of Java
 //! refine         what to open and close next: a pure decision over a profile
 //! ```
 
@@ -26,6 +27,7 @@ pub mod carried;
 pub mod clock;
 pub mod drain;
 mod error;
+pub mod java;
 mod keys;
 pub mod launch;
 pub mod lease;

@@ -3,7 +3,7 @@
 mod attach;
 mod continuity;
 mod diagnosis;
-mod duty_cycle;
+pub(crate) mod duty_cycle;
 mod ending;
 mod filters;
 mod judge;
@@ -13,10 +13,10 @@ mod numbers;
 pub(crate) mod refiner;
 mod refining;
 mod settings;
-mod sink;
+pub(crate) mod sink;
 mod slow;
 mod stacks;
-mod thread_names;
+pub(crate) mod thread_names;
 mod unnamed;
 mod unopened;
 
@@ -555,7 +555,7 @@ impl Session<'_> {
 }
 
 /// Name of this machine; empty where it is not known.
-fn host() -> String {
+pub(crate) fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
     name.unwrap_or_default().trim().to_owned()
 }

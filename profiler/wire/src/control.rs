@@ -106,6 +106,8 @@ pub struct Control {
     pub fault_function: [AtomicU8; FAULT_FUNCTION_BYTES],
     /// Which intervals are kept when they end.
     pub keep: KeepTable,
+    /// Intervals that would have begun on virtual threads of a Java virtual machine, and are not followed.
+    pub virtual_intervals: AtomicU64,
 }
 
 impl Control {

@@ -35,6 +35,7 @@ extern crate alloc;
 pub mod control;
 pub mod event;
 pub mod in_flight;
+pub mod jvm;
 mod keeping;
 mod latencies;
 pub mod plan;

@@ -208,6 +208,35 @@ pub enum Warning {
         /// The functions that the first of them call.
         callees: Vec<String>,
     },
+    /// A Java virtual machine stood still so that classes were loaded again, with probes or without.
+    JavaStopped {
+        /// How often.
+        times: usize,
+        /// The longest time, ns, at most.
+        longest_ns: u64,
+        /// All in all, ns, at most.
+        total_ns: u64,
+    },
+    /// So many intervals began on virtual threads, which are not followed.
+    VirtualThreads(u64),
+    /// Methods of Java were not opened, as the virtual machine would have stood still for too long.
+    JavaPauseLimit {
+        /// How many.
+        methods: usize,
+        /// The one with most time.
+        first: String,
+        /// How long it stood still the last time, ns.
+        pause_ns: u64,
+        /// How long it may, ns.
+        limit_ns: u64,
+    },
+    /// The Java virtual machine refused classes with probes.
+    JavaNotOpened {
+        /// How many.
+        classes: usize,
+        /// Why.
+        why: String,
+    },
     /// In words, from a recording or a profile that has no more, or of spans.
     #[serde(untagged)]
     Said(String),

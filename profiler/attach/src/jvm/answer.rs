@@ -11,7 +11,7 @@ pub(crate) fn check(pid: i32, answer: &str) -> Result<(), Refused> {
         return Ok(());
     }
     if text.contains("Dynamic agent loading is not enabled") {
-        let why = "its option -XX:-EnableDynamicAgentLoading forbids it; start it without, or have it load the agent at its start (-agentpath:)";
+        let why = "its option -XX:-EnableDynamicAgentLoading forbids it; start it without";
         return Err(Refused::Unfit {
             pid,
             why: why.into(),

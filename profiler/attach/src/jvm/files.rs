@@ -50,6 +50,11 @@ impl Directory {
         PathBuf::from(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
     }
 
+    /// A file in the JVM's `/tmp`.
+    pub(crate) fn in_tmp(&self, name: &str) -> PathBuf {
+        Self::path(&self.tmp, name)
+    }
+
     /// The JVM's socket, whether it is there or not.
     pub(crate) fn socket(&self) -> PathBuf {
         Self::path(&self.tmp, &format!(".java_pid{}", self.own_pid))
@@ -86,6 +91,13 @@ impl Directory {
 /// A file that is removed in the end.
 #[derive(Debug)]
 pub(crate) struct Temporary(PathBuf);
+
+impl Temporary {
+    /// A file that is there.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+}
 
 impl Drop for Temporary {
     fn drop(&mut self) {

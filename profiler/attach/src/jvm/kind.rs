@@ -111,7 +111,7 @@ pub(crate) fn check(pid: i32, kind: &Kind) -> Result<(), Refused> {
             Some(format!("it runs Java {version}, and {OLDEST} is the oldest version that is supported; use a newer JVM"))
         }
         Kind::HotSpot { .. } => forbidding_option(&options(pid)).map(|option| {
-            format!("its option {option} forbids it; start it without, or have it load the agent at its start (-agentpath:)")
+            format!("its option {option} forbids it; start it without")
         }),
     };
     why.map_or(Ok(()), |why| Err(Refused::Unfit { pid, why }))

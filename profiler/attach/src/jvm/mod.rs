@@ -6,6 +6,7 @@
 //! identity  a thread that has the rights of the JVM's user
 //! listener  the JVM's socket, and how it is asked to open it
 //! answer    what the JVM answers
+//! visits    the agent comes to a socket of ours, and talks
 //! ```
 //!
 //! HotSpot's way, without ptrace: a file `.attach_pidN` is left where the JVM looks, SIGQUIT makes it look, and it opens the socket
@@ -17,6 +18,7 @@ mod files;
 mod identity;
 mod kind;
 mod listener;
+mod visits;
 
 use std::path::Path;
 
@@ -24,6 +26,7 @@ use crate::error::Refused;
 use crate::process;
 
 pub use kind::{Kind, recognise};
+pub use visits::{Jvm, send_descriptor};
 
 /// Has the JVM load an agent library, and call its `Agent_OnAttach` with `options`.
 ///
@@ -35,23 +38,47 @@ pub use kind::{Kind, recognise};
 /// Says why the JVM cannot be attached to, or what it answered, and what to do.
 pub fn load(pid: i32, library: &Path, options: &str) -> Result<(), Refused> {
     let started = process::started(pid).ok_or(Refused::Gone { pid })?;
+    expect_hotspot(pid)?;
+    let directory = files::Directory::of(pid)?;
+    let library = files::Opened::open(pid, library)?;
+    let user = identity::User::of(pid)?;
+    user.run(|| {
+        let copy = files::Library::for_jvm(&directory, &library)?;
+        call(&directory, started, copy.path(), options)
+    })
+}
+
+/// Refuses all but a HotSpot JVM that lets itself be attached to, as far as its options and its user tell.
+///
+/// # Errors
+/// Says why, and what to do.
+pub fn check(pid: i32) -> Result<(), Refused> {
+    expect_hotspot(pid)?;
+    let user = identity::User::of(pid)?;
+    user.run(|| Ok(()))
+}
+
+/// Refuses all but a HotSpot JVM that can be attached to.
+fn expect_hotspot(pid: i32) -> Result<(), Refused> {
     let Some(jvm) = recognise(pid)? else {
         return Err(Refused::Unfit {
             pid,
             why: "it runs no Java virtual machine".into(),
         });
     };
-    kind::check(pid, &jvm)?;
-    let directory = files::Directory::of(pid)?;
-    let library = files::Opened::open(pid, library)?;
-    let user = identity::User::of(pid)?;
-    user.run(|| {
-        let copy = files::Library::for_jvm(&directory, &library)?;
-        let socket = listener::connect(&directory, started)?;
-        let answer = listener::ask(socket, &["load", copy.path(), "true", options]);
-        answer::check(
-            pid,
-            &answer.map_err(|error| files::failed(pid, "its answer did not come", &error))?,
-        )
-    })
+    kind::check(pid, &jvm)
+}
+
+/// Has the JVM load the library at this path of its own, if it has not, and call it.
+fn call(
+    directory: &files::Directory,
+    started: u64,
+    library: &str,
+    options: &str,
+) -> Result<(), Refused> {
+    let socket = listener::connect(directory, started)?;
+    let answer = listener::ask(socket, &["load", library, "true", options]);
+    let answer =
+        answer.map_err(|error| files::failed(directory.pid, "its answer did not come", &error))?;
+    answer::check(directory.pid, &answer)
 }

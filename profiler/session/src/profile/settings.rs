@@ -78,6 +78,8 @@ pub struct Settings {
     pub keep: bool,
     /// Signal that asks the command to stop.
     pub stop_signal: i32,
+    /// How long a Java virtual machine may stand still so that further methods are timed.
+    pub pause_max: Option<Duration>,
     /// Which probes.
     pub planting: Planting,
     /// Limits of refinement.
@@ -113,6 +115,15 @@ pub enum Event<'a> {
         /// How many have it.
         processes: u64,
         /// How long one of its threads stood still.
+        stood_still: Duration,
+    },
+    /// Classes were loaded again in a Java virtual machine, with probes.
+    Reloaded {
+        /// How many.
+        classes: usize,
+        /// The how manieth time this is in the session.
+        batch: u32,
+        /// How long the virtual machine stood still, at most.
         stood_still: Duration,
     },
     /// A process whose intervals would count was left as it is.

@@ -1,0 +1,91 @@
+//! What a probe costs in compiled Java code: the helper class enters and leaves one in a loop.
+
+use core::ptr;
+use core::sync::atomic::Ordering::*;
+
+use evenkeel_patch::thread;
+use evenkeel_wire::jvm::CALIBRATION_PROBE;
+use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES};
+use evenkeel_wire::{Control, RING_STRIDE, Record, RingHeader, now_ticks};
+
+use crate::jvm::helper::Helper;
+use crate::jvm::stack::{self, JavaStack};
+use crate::jvm::switches;
+use crate::jvm::vm::Jni;
+use crate::rings;
+
+const CALLS: u32 = 2000;
+/// Batches until the loop is compiled, about; and those that are measured.
+const WARM_UP: usize = 100;
+const BATCHES: usize = 31;
+
+/// Measures and publishes the cost. Leaves it at zero (unknown) where memory cannot be had.
+pub fn calibrate(
+    jni: Jni,
+    helper: Helper,
+    control: &Control,
+    watch: impl FnOnce() -> *mut core::ffi::c_void,
+) {
+    let thread = thread::current();
+    let Some(stack) = stack::ensure(watch) else {
+        return;
+    };
+    let (rights, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: fresh memory.
+    let ring = unsafe { libc::mmap(ptr::null_mut(), RING_STRIDE, rights, flags, -1, 0) };
+    if ring == libc::MAP_FAILED {
+        return;
+    }
+    let ring = ring.cast::<RingHeader>();
+    thread.ring = ring;
+    thread.active = 1;
+    let mut batches = [(0, 0); BATCHES];
+    for _ in 0..WARM_UP {
+        measure(jni, helper, ring, stack);
+    }
+    for batch in &mut batches {
+        *batch = measure(jni, helper, ring, stack);
+    }
+    let thread = thread::current();
+    thread.active = 0;
+    rings::discard_records(thread);
+    stack::release();
+    // SAFETY: mapped above, and used by nobody now.
+    unsafe { libc::munmap(ring.cast(), RING_STRIDE) };
+    batches.sort_unstable_by_key(|&(outer, inner)| outer + inner);
+    let (outer, inner) = batches[BATCHES / 2];
+    control.probe_outer_ticks_256.store(outer.max(1), Relaxed);
+    control.probe_inner_ticks_256.store(inner, Release);
+}
+
+/// Cost outside and inside the recorded duration, in 1/256 tick a call.
+fn measure(jni: Jni, helper: Helper, ring: *mut RingHeader, stack: &mut JavaStack) -> (u64, u64) {
+    let calls = u64::from(CALLS);
+    // SAFETY: this function's memory; the records of a batch fit into the ring.
+    unsafe {
+        (*ring).position.store(0, Relaxed);
+        (*ring).limit.store(RING_BYTES as u64, Relaxed);
+    }
+    let start = now_ticks();
+    helper.spin(jni, CALIBRATION_PROBE, CALLS);
+    let middle = now_ticks();
+    // An interval whose calls are recorded, as it were.
+    let token = stack.open(CALIBRATION_PROBE, middle);
+    switches::set_one(CALIBRATION_PROBE, true);
+    let begun = now_ticks();
+    helper.spin(jni, CALIBRATION_PROBE, CALLS);
+    let end = now_ticks();
+    switches::set_one(CALIBRATION_PROBE, false);
+    stack.leave(token, |_| {});
+    let records = ring.cast::<u8>().wrapping_add(RECORDS_AT).cast::<Record>();
+    // SAFETY: as above.
+    let recorded: u64 = (0..CALLS as usize)
+        .map(|at| unsafe { (*records.wrapping_add(at)).duration() })
+        .sum();
+    let (bare, probed) = (middle - start, end - begun);
+    let outer = probed.saturating_sub(bare).saturating_sub(recorded);
+    (outer * 256 / calls, recorded * 256 / calls)
+}

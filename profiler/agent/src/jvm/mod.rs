@@ -1,0 +1,102 @@
+//! Java methods, in a process that is a Java virtual machine: the library as an agent of JVMTI.
+//!
+//! ```text
+//! the JVM  >  Agent_OnAttach   commands   what the session asks for, over a socket   (link: the connection)
+//!             (of load)        joining    the process belongs to a session           (calibrating: what a probe costs)
+//!                              classes    classes by number
+//!                              samples    stacks of threads in intervals
+//! Java     >  helper class     probes     a call or an interval is entered and left  (stack: those in flight)
+//!                              switches   which probes are on
+//! vm       functions of JNI and JVMTI
+//! ```
+//!
+//! Class files are rewritten by the session, so that little of it runs here. All that is not a probe runs on the thread of the JVM
+//! that serves attaching; there is no thread of ours. A session that is gone lets its lease run out: the next call of any probe
+//! then turns all off. The next session has what was rewritten loaded as it was.
+
+mod calibrating;
+mod classes;
+mod commands;
+mod helper;
+mod joining;
+mod link;
+mod probes;
+mod samples;
+pub mod stack;
+pub mod switches;
+mod vm;
+
+use core::ffi::{CStr, c_char, c_void};
+
+use vm::{Jni, Object, Vm};
+
+/// What the JVM's `load` command calls. The options are the path of the session's socket; without any the library is only loaded, so
+/// that the JVM finds its functions by their names.
+///
+/// # Safety
+/// The JVM's arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnAttach(
+    vm: *mut c_void,
+    options: *const c_char,
+    reserved: *mut c_void,
+) -> i32 {
+    const FAILED: i32 = 1;
+    if options.is_null() {
+        return 0;
+    }
+    // SAFETY: the JVM's text.
+    let path = unsafe { CStr::from_ptr(options) };
+    let Some(path) = path.to_str().ok().filter(|path| !path.is_empty()) else {
+        return 0;
+    };
+    let Some(jni) = Vm(vm).jni() else {
+        return FAILED;
+    };
+    let own = Agent_OnAttach as *const () as usize;
+    if let Some(other) = helper::agent(jni).filter(|&other| other != 0 && other != own) {
+        // SAFETY: the same function of another copy of this library, which the helper class calls.
+        unsafe {
+            let other: unsafe extern "system" fn(*mut c_void, *const c_char, *mut c_void) -> i32 =
+                core::mem::transmute(other);
+            return other(vm, options, reserved);
+        }
+    }
+    match commands::serve(Vm(vm), jni, path) {
+        Ok(()) => 0,
+        Err(_) => FAILED,
+    }
+}
+
+/// Native method of the helper class.
+#[unsafe(export_name = "Java_java_lang_EvenkeelProbe_switches")]
+extern "system" fn switches_at(_jni: *mut c_void, _class: Object) -> i64 {
+    switches::address() as i64
+}
+
+/// Native method of the helper class.
+#[unsafe(export_name = "Java_java_lang_EvenkeelProbe_agent")]
+extern "system" fn agent_at(_jni: *mut c_void, _class: Object) -> i64 {
+    Agent_OnAttach as *const () as i64
+}
+
+/// Native method of the helper class.
+#[unsafe(export_name = "Java_java_lang_EvenkeelProbe_enter0")]
+extern "system" fn enter(jni: *mut c_void, _class: Object, probe: i32) -> i32 {
+    probes::enter(probe as u32, || {
+        commands::watched(Jni(jni), commands::jvmti())
+    })
+}
+
+/// Native method of the helper class.
+#[unsafe(export_name = "Java_java_lang_EvenkeelProbe_exit0")]
+extern "system" fn exit(_jni: *mut c_void, _class: Object, token: i32) {
+    probes::leave(token);
+}
+
+/// Native method of the helper class.
+#[unsafe(export_name = "Java_java_lang_EvenkeelProbe_virtual0")]
+extern "system" fn on_virtual(_jni: *mut c_void, _class: Object, probe: i32) -> i32 {
+    probes::count_virtual(probe as u32);
+    -1
+}

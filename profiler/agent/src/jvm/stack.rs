@@ -1,0 +1,246 @@
+//! The Java calls that are in flight on each thread.
+//!
+//! Stack pointers say nothing about Java frames: inlined ones share theirs, and it moves when code is deoptimised. So a call is known by
+//! its depth, which its probe keeps as a token, and whoever leaves a call leaves all that were entered since.
+//!
+//! A stack's memory is never given back: another thread may look at it ([`each_in_interval`]) when its own has ended, and then takes
+//! it for one that is in no interval. It serves the next thread.
+
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+
+/// Calls in flight on a thread, at most; deeper ones are not recorded.
+const DEPTH_MAX: usize = 1024;
+/// References of ended threads that are kept until somebody looks at stacks.
+const RETIRED_MAX: usize = 1024;
+/// Bits of a token that are the depth; those above are the session's.
+const DEPTH_BITS: u32 = 10;
+const _: () = assert!(DEPTH_MAX == 1 << DEPTH_BITS);
+/// Sessions are told apart by so many bits: a token is a positive number.
+const SESSION_MASK: u32 = (1 << (31 - DEPTH_BITS)) - 1;
+
+/// The session that calls are entered for. A call of an earlier one is not left any more.
+static SESSION: AtomicU32 = AtomicU32::new(1);
+/// All stacks, each leading to the next.
+static ALL: AtomicPtr<JavaStack> = AtomicPtr::new(ptr::null_mut());
+
+/// References of threads that have ended.
+static RETIRED: [AtomicPtr<c_void>; RETIRED_MAX] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; RETIRED_MAX];
+
+thread_local! {
+    static OWN: Cell<*mut JavaStack> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// A call in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// When it was entered, ticks.
+    pub start: u64,
+    /// Its probe.
+    pub id: u32,
+}
+
+/// The calls in flight on one thread, and what others see of it.
+#[derive(Debug)]
+pub struct JavaStack {
+    next: AtomicPtr<JavaStack>,
+    /// A thread has it.
+    is_owned: AtomicBool,
+    /// The thread, as a reference that does not keep it.
+    thread: AtomicPtr<c_void>,
+    /// When the open interval began, ticks; 0: none is open.
+    begun: AtomicU64,
+    session: u32,
+    depth: usize,
+    calls: [Call; DEPTH_MAX],
+}
+
+/// The calling thread's, if it has one. The reference must not be kept over the end of a probe.
+pub fn own<'a>() -> Option<&'a mut JavaStack> {
+    // SAFETY: it is this thread's until it ends, and others look at what is atomic only.
+    unsafe { OWN.get().as_mut() }
+}
+
+/// The calling thread's. `watch` gives the reference that others know the thread by. Nothing where there is no memory.
+pub fn ensure<'a>(watch: impl FnOnce() -> *mut c_void) -> Option<&'a mut JavaStack> {
+    if let Some(stack) = own() {
+        return Some(stack);
+    }
+    let stack = claim().or_else(add)?;
+    // SAFETY: claimed: it is this thread's from now on.
+    let stack = unsafe { &mut *stack };
+    stack.session = 0;
+    stack.depth = 0;
+    stack.begun.store(0, Relaxed);
+    retire(stack.thread.swap(watch(), AcqRel));
+    OWN.set(stack);
+    Some(stack)
+}
+
+fn claim() -> Option<*mut JavaStack> {
+    let mut at = ALL.load(Acquire);
+    // SAFETY: stacks stay mapped.
+    while let Some(stack) = unsafe { at.as_ref() } {
+        if !stack.is_owned.load(Relaxed) && !stack.is_owned.swap(true, AcqRel) {
+            return Some(at);
+        }
+        at = stack.next.load(Acquire);
+    }
+    None
+}
+
+/// A new one, owned. Memory of zeroes is a stack without calls.
+fn add() -> Option<*mut JavaStack> {
+    let (rights, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: fresh memory.
+    let memory = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            size_of::<JavaStack>(),
+            rights,
+            flags,
+            -1,
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        return None;
+    }
+    let new = memory.cast::<JavaStack>();
+    // SAFETY: zeroed memory of its size.
+    let stack = unsafe { &*new };
+    stack.is_owned.store(true, Relaxed);
+    let mut first = ALL.load(Acquire);
+    loop {
+        stack.next.store(first, Relaxed);
+        match ALL.compare_exchange(first, new, AcqRel, Acquire) {
+            Ok(_) => return Some(new),
+            Err(now) => first = now,
+        }
+    }
+}
+
+/// The calling thread ends. The reference that others knew it by stays until the stack serves the next thread: this one may have left
+/// the JVM.
+pub fn release() {
+    if let Some(stack) = own() {
+        stack.depth = 0;
+        stack.begun.store(0, Relaxed);
+        OWN.set(ptr::null_mut());
+        stack.is_owned.store(false, Release);
+    }
+}
+
+/// A thread's reference is not used any more. It is dropped by the thread that looks at stacks, which may be about to use it.
+fn retire(thread: *mut c_void) {
+    if thread.is_null() {
+        return;
+    }
+    let free = |place: &&AtomicPtr<c_void>| {
+        place
+            .compare_exchange(ptr::null_mut(), thread, AcqRel, Relaxed)
+            .is_ok()
+    };
+    // Where there is no place, a few bytes of the JVM's are lost.
+    let _ = RETIRED.iter().find(free);
+}
+
+/// The references that are not used any more, to be dropped by the thread that looks at stacks.
+pub fn take_retired() -> impl Iterator<Item = *mut c_void> {
+    let taken = RETIRED
+        .iter()
+        .map(|place| place.swap(ptr::null_mut(), AcqRel));
+    taken.filter(|thread| !thread.is_null())
+}
+
+/// Another session begins: what is in flight is not recorded.
+pub fn begin_session() {
+    SESSION.fetch_add(1, AcqRel);
+}
+
+fn session() -> u32 {
+    SESSION.load(Relaxed) & SESSION_MASK
+}
+
+/// Calls `look` with each thread that is in an interval, and when that began.
+pub fn each_in_interval(mut look: impl FnMut(&JavaStack, u64)) {
+    let mut at = ALL.load(Acquire);
+    // SAFETY: stacks stay mapped; what is looked at is atomic.
+    while let Some(stack) = unsafe { at.as_ref() } {
+        let begun = stack.begun();
+        if begun != 0 && stack.is_owned.load(Acquire) {
+            look(stack, begun);
+        }
+        at = stack.next.load(Acquire);
+    }
+}
+
+impl JavaStack {
+    /// The thread, as a reference that does not keep it.
+    pub fn thread(&self) -> *mut c_void {
+        self.thread.load(Acquire)
+    }
+
+    /// When the open interval began, ticks; 0 where none is open.
+    pub fn begun(&self) -> u64 {
+        self.begun.load(Acquire)
+    }
+
+    /// Whether an interval is open, of the present session.
+    pub fn is_open(&self) -> bool {
+        self.depth > 0 && self.session == session()
+    }
+
+    /// Enters the call that is an interval: the token.
+    pub fn open(&mut self, id: u32, now: u64) -> i32 {
+        self.session = session();
+        self.calls[0] = Call { start: now, id };
+        self.depth = 1;
+        self.begun.store(now, Release);
+        (self.session << DEPTH_BITS) as i32
+    }
+
+    /// Enters a call in an interval: the token; nothing where there is no room.
+    pub fn push(&mut self, call: Call) -> Option<i32> {
+        let depth = self.depth;
+        *self.calls.get_mut(depth)? = call;
+        self.depth = depth + 1;
+        Some((self.session << DEPTH_BITS | depth as u32) as i32)
+    }
+
+    /// Says when the call that was entered last began.
+    pub fn start_last(&mut self, now: u64) {
+        if let Some(call) = self
+            .depth
+            .checked_sub(1)
+            .and_then(|at| self.calls.get_mut(at))
+        {
+            call.start = now;
+        }
+    }
+
+    /// Leaves the call of `token`: each call that was entered since goes to `left`, innermost first, then its own. Whether it was the
+    /// interval; nothing where it had been left, or was of another session.
+    pub fn leave(&mut self, token: i32, mut left: impl FnMut(Call)) -> Option<bool> {
+        let token = token as u32;
+        let depth = (token & (DEPTH_MAX as u32 - 1)) as usize;
+        if token >> DEPTH_BITS != self.session || self.session != session() || self.depth <= depth {
+            return None;
+        }
+        while self.depth > depth.max(1) {
+            self.depth -= 1;
+            left(self.calls[self.depth]);
+        }
+        if depth == 0 {
+            self.depth = 0;
+            self.begun.store(0, Release);
+        }
+        Some(depth == 0)
+    }
+}

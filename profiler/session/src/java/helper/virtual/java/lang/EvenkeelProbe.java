@@ -1,0 +1,51 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.ForceInline;
+
+/** What probes call. The agent defines it as a part of java.base, so that all loaders and modules see it. For Java 21 and later. */
+public final class EvenkeelProbe {
+    private static final Unsafe UNSAFE = Unsafe.getUnsafe();
+    /** Where the bytes are that say which probes are on, one for each. */
+    private static final long SWITCHES = switches();
+
+    /** Enters a probe; the token, or -1. */
+    @ForceInline
+    public static int enter(int probe) {
+        if (UNSAFE.getByte(SWITCHES + probe) == 0) {
+            return -1;
+        }
+        // A virtual thread may go on with another thread of the system: its calls are not timed.
+        if (Thread.currentThread() instanceof BaseVirtualThread) {
+            return virtual0(probe);
+        }
+        return enter0(probe);
+    }
+
+    /** Leaves it, and whatever was entered since. */
+    @ForceInline
+    public static void exit(int token) {
+        if (token >= 0) {
+            exit0(token);
+        }
+    }
+
+    /** What probes cost is measured by it. */
+    static void spin(int probe, int times) {
+        for (int i = 0; i < times; i++) {
+            exit(enter(probe));
+        }
+    }
+
+    private static native long switches();
+
+    /** Where the entry of the agent is that serves this class. */
+    private static native long agent();
+
+    /** Counts an interval on a virtual thread; -1. */
+    private static native int virtual0(int probe);
+
+    private static native int enter0(int probe);
+
+    private static native void exit0(int token);
+}

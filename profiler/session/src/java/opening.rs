@@ -1,0 +1,349 @@
+//! Classes are loaded again with probes: those of the intervals first, then those of the methods in which intervals spend their time.
+
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::{Duration, Instant};
+
+use evenkeel_analysis::Analysis;
+use evenkeel_analysis::findings::warnings::Warning;
+
+use super::method::dotted;
+use super::plan::Calls;
+use super::problem::Problem;
+use super::search;
+use super::session::{Session, Subject};
+use super::stacks::Method;
+use super::talk::{Joined, Pause, Talk};
+use crate::error::Error;
+use crate::profile::{Event, Observer};
+
+/// How long to wait for the interval's class where the user says nothing of time.
+const CLASS_WITHIN: Duration = Duration::from_secs(10);
+/// How long the JVM of a command may refuse what it permits once it has started.
+const STARTS_WITHIN: Duration = Duration::from_secs(5);
+/// How often is asked.
+const ASK: Duration = Duration::from_millis(250);
+
+/// Looks at stacks, and the time between them: a second in all, in several requests, so that the user can end it.
+const REQUESTS: u32 = 10;
+const LOOKS: u32 = 20;
+const LOOK_PERIOD: Duration = Duration::from_millis(5);
+/// Frames of a stack that are looked at.
+const FRAMES: u32 = 256;
+
+/// A method is opened from this part of the time on.
+const SHARE_MIN: f64 = 0.02;
+
+/// How long the JVM has to be as fast again as it was, and is left alone at least and at most.
+const SETTLED_WINDOW: Duration = Duration::from_millis(300);
+const SETTLES_AT_LEAST: Duration = Duration::from_millis(500);
+const SETTLES_AT_MOST: Duration = Duration::from_secs(3);
+/// It is as fast again from this part of its rate on.
+const AS_FAST: f64 = 0.9;
+/// Intervals in the window without which there is no rate to speak of.
+const INTERVALS_FEW: f64 = 30.0;
+
+impl Session<'_> {
+    /// Talks with the agent.
+    pub(super) fn talk<R>(
+        &mut self,
+        talk: impl FnOnce(&mut Talk<'_>) -> Result<R, Problem>,
+    ) -> Result<R, Error> {
+        let records = &mut self.records;
+        let visit = self.jvm.visit(|socket| {
+            let mut conversation = Talk::over(socket, records)?;
+            let result = talk(&mut conversation);
+            conversation.end();
+            result
+        });
+        Ok(visit??)
+    }
+
+    /// Joins the JVM. One that is only just starting may refuse for a moment what it permits later.
+    fn join(&mut self, interrupted: &AtomicBool) -> Result<Joined, Error> {
+        let began = Instant::now();
+        loop {
+            let joined = self.talk(|talk| talk.join());
+            let is_starting = matches!(self.target, Subject::Command(_))
+                && began.elapsed() < STARTS_WITHIN
+                && self.is_running()
+                && !interrupted.load(Relaxed);
+            if joined.is_ok() || !is_starting {
+                return joined;
+            }
+            std::thread::sleep(ASK);
+        }
+    }
+
+    /// Joins the JVM, and plants the intervals once their classes are there. False where there is nothing to profile any more.
+    pub(super) fn begin(
+        &mut self,
+        interrupted: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<bool, Error> {
+        let joined = self.join(interrupted)?;
+        self.plan.begin(joined.base, joined.probes_max);
+        let patience = self
+            .settings
+            .duration
+            .map_or(CLASS_WITHIN, |limit| limit.max(CLASS_WITHIN));
+        let began = Instant::now();
+        let names: Vec<String> = self.methods.iter().map(|one| one.class.clone()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let loaded = loop {
+            let loaded = self.talk(|talk| talk.find(&names))?;
+            if !loaded.is_empty() {
+                break loaded;
+            }
+            if began.elapsed() > patience {
+                return Err(Problem::NoClass {
+                    class: dotted(names[0]),
+                    seconds: patience.as_secs(),
+                }
+                .into());
+            }
+            if !self.is_running() || interrupted.load(Relaxed) {
+                return Ok(false);
+            }
+            std::thread::sleep(ASK);
+        };
+        for class in loaded {
+            let named = &self.methods[class.name];
+            if !class.is_modifiable {
+                let class = dotted(&named.class);
+                return Err(Problem::Fixed { class }.into());
+            }
+            self.plan.want_interval(class.number, &named.method);
+            self.roots.push((class.number, named.method.clone()));
+        }
+        let mut classes = self.plan.classes();
+        // What an earlier session left behind becomes what it was.
+        classes.extend(
+            (0..joined.left_behind)
+                .filter(|number| !classes.contains(number))
+                .collect::<Vec<_>>(),
+        );
+        self.make_analysis();
+        self.load_again(&classes, observer)?;
+        self.settle(None, interrupted);
+        self.switch()?;
+        self.hooked = Some(Instant::now());
+        observer.event(&Event::Hooked {
+            seconds: self.started.elapsed().as_secs_f64(),
+        });
+        Ok(true)
+    }
+
+    /// Makes the analysis: the cost of a probe is known.
+    fn make_analysis(&mut self) {
+        let mut analysis = Analysis::new(self.records.probe_cost());
+        analysis.keep_recent();
+        self.records.sink.analysis = Some(analysis);
+        self.checkpoint();
+    }
+
+    /// Has classes loaded again with the probes that are planned. Intervals are counted only until the next [`Session::switch`].
+    fn load_again(&mut self, classes: &[u32], observer: &mut dyn Observer) -> Result<(), Error> {
+        let mut found = Found::default();
+        let (plan, stacks, roots) = (&mut self.plan, &self.stacks, &self.roots);
+        let records = &mut self.records;
+        let visit = self.jvm.visit(|socket| -> Result<Pause, Problem> {
+            let mut talk = Talk::over(socket, records)?;
+            talk.suspend()?;
+            let pause = talk.rewrite(classes, |number, bytes, records| {
+                let height = |called: &_| stacks.height(called);
+                let rewritten = plan.rewrite(number, bytes, &mut records.arena, height);
+                if roots.iter().any(|(root, _)| *root == number) {
+                    found.intervals += rewritten.intervals;
+                    found.has.extend(rewritten.has);
+                    found.refused.extend(rewritten.refused);
+                }
+                rewritten.bytes
+            });
+            talk.end();
+            pause
+        });
+        let pause = visit??;
+        self.batches += 1;
+        self.pauses.push(pause.at_most);
+        observer.event(&Event::Reloaded {
+            classes: classes.len(),
+            batch: self.batches,
+            stood_still: pause.at_most,
+        });
+        if self.batches == 1 && found.intervals == 0 {
+            return Err(self.no_interval(found).into());
+        }
+        Ok(())
+    }
+
+    /// Why the classes have no interval.
+    fn no_interval(&self, found: Found) -> Problem {
+        let method = &self.methods[0];
+        match found.refused.into_iter().next() {
+            Some(why) => Problem::Unfit {
+                method: method.name(),
+                why,
+            },
+            None => Problem::NoMethod {
+                class: dotted(&method.class),
+                method: method.method.clone(),
+                has: found
+                    .has
+                    .into_iter()
+                    .filter(|name| !name.starts_with('<'))
+                    .collect(),
+            },
+        }
+    }
+
+    /// Lets the plan take effect, and begins the round that it makes.
+    pub(super) fn switch(&mut self) -> Result<(), Error> {
+        let control = self.records.arena.control();
+        let generation = control.generation.fetch_add(1, AcqRel) + 1;
+        let states = self.plan.states();
+        if let Some(writer) = &mut self.records.sink.writer {
+            for (id, site) in self.plan.sites.sites.iter().enumerate() {
+                writer.site(id as u32, site);
+            }
+        }
+        let analysis = self.records.sink.analysis.as_ref();
+        let change = self.plan.change(generation, |since, probe| {
+            analysis.is_some_and(|analysis| analysis.was_called(since, probe))
+        });
+        self.records.sink.plan_changed(&change);
+        if let Some(analysis) = &mut self.records.sink.analysis {
+            analysis.plan_changed(change);
+        }
+        self.talk(|talk| talk.switch(generation, &states))
+    }
+
+    /// Waits until the JVM is as fast as before: compiled code was thrown away. `rate`: intervals a second then, if that is known.
+    fn settle(&mut self, rate: Option<f64>, interrupted: &AtomicBool) {
+        let began = Instant::now();
+        let mut window = (Instant::now(), self.records.drain.unplanned);
+        while began.elapsed() < SETTLES_AT_MOST && !interrupted.load(Relaxed) {
+            self.records.pass(false);
+            let seconds = window.0.elapsed().as_secs_f64();
+            if window.0.elapsed() >= SETTLED_WINDOW {
+                let now = (self.records.drain.unplanned - window.1) as f64 / seconds;
+                let expected = rate.unwrap_or(0.0);
+                let is_told = expected * seconds >= INTERVALS_FEW;
+                let is_fast = !is_told || now >= AS_FAST * expected;
+                if is_fast && began.elapsed() >= SETTLES_AT_LEAST {
+                    return;
+                }
+                window = (Instant::now(), self.records.drain.unplanned);
+            }
+            std::thread::sleep(self.records.period);
+        }
+    }
+
+    /// Looks at stacks of intervals, and opens the methods in which they spend their time. Whether there were any.
+    pub(super) fn open_more(
+        &mut self,
+        interrupted: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<bool, Error> {
+        let (seen, began) = (self.records.intervals(), Instant::now());
+        self.look_at_stacks(interrupted)?;
+        let rate = (self.records.intervals() - seen) as f64 / began.elapsed().as_secs_f64();
+        self.plan.learn(&self.stacks);
+        let planted = self.plan.planted();
+        let room = self.settings.limits.probes_max.saturating_sub(planted);
+        let next = search::next(&self.stacks, &self.opened, SHARE_MIN, room);
+        let next: Vec<_> = next
+            .into_iter()
+            .filter(|(method, _)| !self.is_root(method))
+            .collect();
+        if next.is_empty() || interrupted.load(Relaxed) {
+            return Ok(false);
+        }
+        if let Some(too_long) = self.would_stop_too_long(&next) {
+            self.too_long = Some(too_long);
+            return Ok(false);
+        }
+        let mut classes = Vec::new();
+        for (method, caller) in next {
+            let calls = Calls::Of(caller.calls);
+            self.plan
+                .open(method.class_number, &method.name, &method.descriptor, calls);
+            if !classes.contains(&method.class_number) {
+                classes.push(method.class_number);
+            }
+            self.opened.insert(method);
+        }
+        if let Err(error) = self.load_again(&classes, observer) {
+            // All classes are as they were: what was to be opened stays closed.
+            let Error::Java(Problem::Refused(why)) = error else {
+                return Err(error);
+            };
+            self.warnings.push(Warning::JavaNotOpened {
+                classes: classes.len(),
+                why,
+            });
+            for class in classes {
+                if !self.roots.iter().any(|&(root, _)| root == class) {
+                    self.plan.forget(class);
+                }
+            }
+        }
+        self.plan.learn(&self.stacks);
+        self.settle(Some(rate), interrupted);
+        self.switch()?;
+        Ok(true)
+    }
+
+    fn look_at_stacks(&mut self, interrupted: &AtomicBool) -> Result<(), Error> {
+        let mut messages = Vec::new();
+        self.talk(|talk| {
+            for _ in 0..REQUESTS {
+                messages.push(talk.sample(LOOKS, LOOK_PERIOD, FRAMES)?);
+                if interrupted.load(Relaxed) {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+        for message in messages {
+            let roots = &self.roots;
+            let is_root = |method: &Method| is_root(roots, method);
+            if self.stacks.add(&message, is_root).is_none() {
+                return Err(Problem::Broken("stacks that have no meaning".into()).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn is_root(&self, method: &Method) -> bool {
+        is_root(&self.roots, method)
+    }
+
+    /// What to say where another stop would be longer than the user allows, as far as the last ones tell.
+    fn would_stop_too_long(
+        &self,
+        next: &[(std::rc::Rc<Method>, super::stacks::Caller)],
+    ) -> Option<Warning> {
+        let limit = self.settings.pause_max?;
+        let last = *self.pauses.last()?;
+        (last > limit).then(|| Warning::JavaPauseLimit {
+            methods: next.len(),
+            first: format!("{}.{}", dotted(&next[0].0.class), next[0].0.name),
+            pause_ns: last.as_nanos() as u64,
+            limit_ns: limit.as_nanos() as u64,
+        })
+    }
+}
+
+fn is_root(roots: &[(u32, String)], method: &Method) -> bool {
+    roots
+        .iter()
+        .any(|(class, name)| *class == method.class_number && *name == method.name)
+}
+
+/// What was found in the classes of the intervals.
+#[derive(Default)]
+struct Found {
+    intervals: usize,
+    has: std::collections::BTreeSet<String>,
+    refused: Vec<String>,
+}

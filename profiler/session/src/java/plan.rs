@@ -1,0 +1,484 @@
+//! The probes of a session in a JVM: which class has which, under which id, and what reports call them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use evenkeel_analysis::findings::reasons::NotTimed;
+use evenkeel_analysis::profile::Unpatched;
+use evenkeel_analysis::rounds::plans::PlanChange;
+use evenkeel_analysis::sites::{Site, SiteTable};
+use evenkeel_classfile::{CallKind, CallSite, Class, Helper, Limits, MethodProbes};
+use evenkeel_wire::jvm::HELPER_CLASS;
+use evenkeel_wire::plan::UNDER_ENTRY;
+use evenkeel_wire::{Role, Wanted};
+
+use super::kinds;
+use super::method::dotted;
+use super::stacks::{Called, Stacks};
+use crate::arena::Arena;
+
+/// Which calls of a method are timed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    /// All but those of methods that are too small.
+    All,
+    /// Those of these methods, with the classes that were seen to have them; all where none of the method's calls names them, as where
+    /// the JVM has frames of its own between.
+    Of(BTreeMap<Called, BTreeSet<String>>),
+}
+
+/// What a class is to be rewritten with: of methods by name, and by descriptor if there is one.
+#[derive(Clone, Debug, Default)]
+struct Wish {
+    /// Names of methods that are intervals.
+    intervals: BTreeSet<String>,
+    /// Methods that are opened.
+    opened: BTreeMap<(String, String), Calls>,
+}
+
+/// A probe's place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Place {
+    class: u32,
+    method: (String, String),
+    /// The call; nothing for the method itself.
+    pc: Option<u16>,
+}
+
+/// What the probes of a class became when it was rewritten.
+#[derive(Debug, Default)]
+pub(super) struct Rewritten {
+    /// The class file; nothing where it stays as it is.
+    pub(super) bytes: Option<Vec<u8>>,
+    /// Methods of the class that are intervals now.
+    pub(super) intervals: usize,
+    /// Methods that have code, by name.
+    pub(super) has: BTreeSet<String>,
+    /// Why methods that should be intervals are not.
+    pub(super) refused: Vec<String>,
+}
+
+/// The probes of a session.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// What reports know of each probe.
+    pub(super) sites: SiteTable,
+    base: u32,
+    probes_max: u32,
+    wishes: HashMap<u32, Wish>,
+    ids: HashMap<Place, u32>,
+    /// Those that are in the code, by id, and are on.
+    on: Vec<bool>,
+    inner: Vec<bool>,
+    /// By id: the method that holds the call, and what it names; nothing for intervals.
+    calls: Vec<Option<(Place, Called)>>,
+    /// Call sites that could not be timed.
+    unpatched: Vec<Unpatched>,
+    generation: Option<u32>,
+    /// Inner probes that were on under that generation.
+    planted: BTreeSet<u32>,
+}
+
+impl Plan {
+    /// The agent has joined: numbers in Java code begin at `base`, and there are so many.
+    pub(super) fn begin(&mut self, base: u32, probes_max: u32) {
+        self.base = base;
+        self.probes_max = probes_max;
+    }
+
+    /// Wants the methods of this name in a class as intervals.
+    pub(super) fn want_interval(&mut self, class: u32, method: &str) {
+        let wish = self.wishes.entry(class).or_default();
+        wish.intervals.insert(method.to_owned());
+    }
+
+    /// Wants calls of a method timed.
+    pub(super) fn open(&mut self, class: u32, method: &str, descriptor: &str, calls: Calls) {
+        let wish = self.wishes.entry(class).or_default();
+        let method = (method.to_owned(), descriptor.to_owned());
+        let known = wish.opened.entry(method).or_insert_with(|| calls.clone());
+        if let (Calls::Of(known), Calls::Of(more)) = (&mut *known, calls) {
+            known.extend(more);
+        }
+    }
+
+    /// The classes with probes.
+    pub(super) fn classes(&self) -> Vec<u32> {
+        let mut classes: Vec<u32> = self.wishes.keys().copied().collect();
+        classes.sort_unstable();
+        classes
+    }
+
+    /// Nothing is wanted in a class any more.
+    pub(super) fn forget(&mut self, class: u32) {
+        self.wishes.remove(&class);
+    }
+
+    /// Probes that are on.
+    pub(super) fn planted(&self) -> usize {
+        let on = self.on.iter().zip(&self.inner);
+        on.filter(|(on, inner)| **on && **inner).count()
+    }
+
+    /// The bytes that say which probes are on.
+    pub(super) fn states(&self) -> Vec<u8> {
+        self.on.iter().map(|&on| u8::from(on)).collect()
+    }
+
+    /// Turns a probe off.
+    pub(super) fn close(&mut self, id: u32, arena: &Arena) {
+        if let Some(on) = self.on.get_mut(id as usize) {
+            *on = false;
+            arena.probes()[id as usize]
+                .wanted
+                .store(Wanted::Off as u32, std::sync::atomic::Ordering::Release);
+        }
+    }
+
+    /// Whether a probe is on that can be turned off.
+    pub(super) fn may_close(&self, id: u32) -> bool {
+        let at = id as usize;
+        self.on.get(at) == Some(&true) && self.inner.get(at) == Some(&true)
+    }
+
+    /// Notes that a probe was turned off because of what it cost.
+    pub(super) fn note_too_costly(&mut self, id: u32) {
+        if let Some(site) = self.sites.sites.get(id as usize) {
+            let unpatched = Unpatched {
+                site: site.site.clone(),
+                reason: NotTimed::CalledTooOften,
+                probe: Some(id),
+                within: site.holder(),
+                hides_time: true,
+            };
+            self.unpatched.push(unpatched);
+        }
+    }
+
+    /// Call sites that could not be timed.
+    pub(super) fn unpatched(&self) -> Vec<Unpatched> {
+        self.unpatched.clone()
+    }
+
+    /// What the analysis has to know of the plan that begins now. It goes on with the one before unless a probe that `was_called` under
+    /// that one is off.
+    pub(super) fn change(
+        &mut self,
+        generation: u32,
+        was_called: impl Fn(u32, u32) -> bool,
+    ) -> PlanChange {
+        let inner = self.on.iter().zip(&self.inner).enumerate();
+        let planted: BTreeSet<u32> = inner
+            .filter(|(_, (on, inner))| **on && **inner)
+            .map(|(id, _)| id as u32)
+            .collect();
+        let toggled = self.planted.symmetric_difference(&planted).copied();
+        let mut change = PlanChange {
+            generation,
+            probes: planted.len() as u32,
+            toggled: Some(toggled.collect()),
+            ..PlanChange::default()
+        };
+        let since = self.generation.unwrap_or_default();
+        let mut taken_out = self.planted.difference(&planted);
+        if !taken_out.any(|&probe| was_called(since, probe)) {
+            change.continues = self.generation;
+            change.added = planted.difference(&self.planted).copied().collect();
+        }
+        self.generation = Some(generation);
+        self.planted = planted;
+        change
+    }
+
+    /// Takes in what stacks say of calls that have probes: how high they are, and whose methods they call where these are always one
+    /// class's.
+    pub(super) fn learn(&mut self, stacks: &Stacks) {
+        for (site, call) in self.sites.sites.iter_mut().zip(&self.calls) {
+            let Some((place, called)) = call else {
+                self.sites.root_height = self.sites.root_height.max(site.height);
+                continue;
+            };
+            site.height = stacks.height(called);
+            let classes = stacks.classes(place.class, &place.method, called);
+            if let Some(class) = only(&classes) {
+                site.callee = format!("{}.{}", dotted(class), called.0);
+                site.kind = kinds::of(class, &called.0);
+            }
+        }
+        self.sites.root_height = self.sites.root_height.max(stacks.height_max());
+    }
+
+    /// Inner probes whose callees have no probes of their own.
+    pub(super) fn not_opened(&self) -> Vec<u32> {
+        let opened: BTreeSet<&Called> = self
+            .wishes
+            .values()
+            .flat_map(|wish| wish.opened.keys())
+            .collect();
+        let is_closed = |(id, call): (usize, &Option<(Place, Called)>)| {
+            let (_, called) = call.as_ref()?;
+            (!opened.contains(called)).then_some(id as u32)
+        };
+        self.calls
+            .iter()
+            .enumerate()
+            .filter_map(is_closed)
+            .collect()
+    }
+
+    /// Rewrites a class as is wanted. `height` is the longest chain of calls seen below a method.
+    pub(super) fn rewrite(
+        &mut self,
+        number: u32,
+        bytes: &[u8],
+        arena: &mut Arena,
+        height: impl Fn(&Called) -> u32,
+    ) -> Rewritten {
+        let mut rewritten = Rewritten::default();
+        let Some(wish) = self.wishes.get(&number).cloned() else {
+            return rewritten;
+        };
+        let Ok(class) = Class::read(bytes) else {
+            rewritten
+                .refused
+                .push("its class file cannot be read".into());
+            return rewritten;
+        };
+        let mut plan = evenkeel_classfile::Plan::default();
+        let (class_name, file) = (class.name(), class.source_file());
+        for method in class.methods() {
+            let (Ok(name), Ok(descriptor)) = (method.name(), method.descriptor()) else {
+                continue;
+            };
+            if !method.has_code() {
+                continue;
+            }
+            rewritten.has.insert(name.to_string());
+            let key = (name.into_owned(), descriptor.into_owned());
+            let is_interval = wish.intervals.contains(&key.0);
+            let calls = match wish.opened.get(&key) {
+                Some(calls) => Some(calls),
+                None => is_interval.then_some(&Calls::All),
+            };
+            let Some(calls) = calls else {
+                continue;
+            };
+            let mut probes = MethodProbes::default();
+            let named = Named {
+                class: number,
+                name: &class_name,
+                file: file.as_deref(),
+                method: &key,
+            };
+            if is_interval {
+                if matches!(key.0.as_str(), "<init>" | "<clinit>") {
+                    rewritten.refused.push("it is a constructor".into());
+                    continue;
+                }
+                probes.body = self.body(&named, arena, &height);
+                rewritten.intervals += usize::from(probes.body.is_some());
+            }
+            for (site, actual) in chosen(&method.call_sites().unwrap_or_default(), calls) {
+                if let Some(id) = self.call(&named, &site, actual, arena, &height) {
+                    probes.calls.insert(site.pc, id);
+                }
+            }
+            plan.methods.insert(method.index(), probes);
+        }
+        let helper = Helper {
+            class: HELPER_CLASS,
+        };
+        let done = class.instrument(&plan, &helper, &Limits::default());
+        for refusal in &done.refused {
+            rewritten.refused.push(refusal.reason.to_string());
+            if wish.intervals.contains(&refusal.method) {
+                rewritten.intervals = rewritten.intervals.saturating_sub(1);
+            }
+            self.note_refused(number, &class.name(), refusal);
+        }
+        rewritten.bytes = done.class;
+        rewritten
+    }
+
+    /// The probes of a method that stays as it is.
+    fn note_refused(&mut self, class: u32, name: &str, refusal: &evenkeel_classfile::Refusal) {
+        let method = (refusal.method.clone(), refusal.descriptor.clone());
+        let ids: Vec<u32> = self
+            .ids
+            .iter()
+            .filter(|(place, _)| place.class == class && place.method == method)
+            .map(|(_, &id)| id)
+            .collect();
+        for id in ids {
+            self.on[id as usize] = false;
+        }
+        let site = format!("{}.{}", dotted(name), refusal.method);
+        let reason = NotTimed::Code(refusal.reason.to_string());
+        if !self.unpatched.iter().any(|known| known.site == site) {
+            self.unpatched.push(Unpatched {
+                site,
+                reason,
+                probe: None,
+                within: None,
+                hides_time: true,
+            });
+        }
+    }
+
+    fn body(
+        &mut self,
+        named: &Named<'_>,
+        arena: &mut Arena,
+        height: &impl Fn(&Called) -> u32,
+    ) -> Option<u32> {
+        let site = Site {
+            callee: named.full(),
+            callee_file: Some(String::new()),
+            file: named.file.map(str::to_owned),
+            height: height(named.method),
+            ..Site::default()
+        };
+        self.probe(named.place(None), None, site, Role::Whole, arena)
+    }
+
+    fn call(
+        &mut self,
+        named: &Named<'_>,
+        site: &CallSite,
+        actual: Option<&str>,
+        arena: &mut Arena,
+        height: &impl Fn(&Called) -> u32,
+    ) -> Option<u32> {
+        let called = (site.method.clone(), site.descriptor.clone());
+        let class = actual.or(site.class.as_deref()).unwrap_or_default();
+        let callee = match class {
+            "" => site.method.clone(),
+            class => format!("{}.{}", dotted(class), site.method),
+        };
+        let described = Site {
+            kind: kinds::of(class, &site.method),
+            callee,
+            caller: named.full(),
+            callee_file: Some(String::new()),
+            caller_file: Some(String::new()),
+            address: None,
+            site: format!("{}+{}", named.full(), site.pc),
+            file: named.file.map(str::to_owned),
+            line: site.line.map(u32::from),
+            height: height(&called),
+        };
+        let place = named.place(Some(site.pc));
+        self.probe(place, Some(called), described, Role::Inner, arena)
+    }
+
+    /// The probe at a place, new if need be. Nothing where there is no room for it.
+    fn probe(
+        &mut self,
+        place: Place,
+        called: Option<Called>,
+        site: Site,
+        role: Role,
+        arena: &mut Arena,
+    ) -> Option<u32> {
+        if let Some(&id) = self.ids.get(&place) {
+            return Some(self.base + id);
+        }
+        if self.on.len() as u32 >= self.probes_max {
+            return None;
+        }
+        let id = arena.add_probe(|probe| {
+            probe.module = UNDER_ENTRY;
+            probe.role = role as u8;
+            probe.wanted = (Wanted::On as u32).into();
+        })?;
+        debug_assert_eq!(id as usize, self.sites.sites.len());
+        self.sites.sites.push(site);
+        self.on.push(true);
+        self.inner.push(role == Role::Inner);
+        self.calls
+            .push(called.map(|called| (place.clone(), called)));
+        self.ids.insert(place, id);
+        Some(self.base + id)
+    }
+}
+
+/// A method that is rewritten.
+struct Named<'a> {
+    class: u32,
+    name: &'a str,
+    file: Option<&'a str>,
+    method: &'a Called,
+}
+
+impl Named<'_> {
+    fn full(&self) -> String {
+        format!("{}.{}", dotted(self.name), self.method.0)
+    }
+
+    fn place(&self, pc: Option<u16>) -> Place {
+        Place {
+            class: self.class,
+            method: self.method.clone(),
+            pc,
+        }
+    }
+}
+
+/// The calls of a method that are to be timed, each with the class that was seen to have the method, where it was always one.
+fn chosen<'a>(sites: &[CallSite], calls: &'a Calls) -> Vec<(CallSite, Option<&'a str>)> {
+    let all = || {
+        let sites = sites.iter().filter(|site| !is_small(site)).cloned();
+        sites.map(|site| (site, None)).collect::<Vec<_>>()
+    };
+    let Calls::Of(wanted) = calls else {
+        return all();
+    };
+    let named = sites.iter().filter_map(|site| {
+        let called = (site.method.clone(), site.descriptor.clone());
+        let classes = wanted.get(&called)?;
+        Some((site.clone(), only(classes)))
+    });
+    let named: Vec<_> = named.collect();
+    if named.is_empty() { all() } else { named }
+}
+
+/// The class of which the methods are, if it is one, and no lambda's.
+fn only(classes: &BTreeSet<String>) -> Option<&str> {
+    let mut classes = classes.iter().map(String::as_str);
+    match (classes.next(), classes.next()) {
+        (Some(only), None) if !is_hidden(only) => Some(only),
+        _ => None,
+    }
+}
+
+/// Names of classes that the JVM makes for lambdas.
+fn is_hidden(class: &str) -> bool {
+    class.contains("$$Lambda") || class.contains(".0x") || class.contains("/0x")
+}
+
+/// Calls that compilers leave nothing of, or next to nothing: a probe would take longer than they do.
+fn is_small(site: &CallSite) -> bool {
+    let class = site.class.as_deref().unwrap_or_default();
+    match site.kind {
+        // Joined strings and lambdas: what they make is looked at where it is called.
+        CallKind::Dynamic => true,
+        _ if class.starts_with('[') => true,
+        _ => match class {
+            "java/lang/Object" => matches!(site.method.as_str(), "<init>" | "getClass"),
+            "java/lang/Integer"
+            | "java/lang/Long"
+            | "java/lang/Boolean"
+            | "java/lang/Double"
+            | "java/lang/Character"
+            | "java/lang/Byte"
+            | "java/lang/Short"
+            | "java/lang/Float" => site.method == "valueOf" || site.method.ends_with("Value"),
+            "java/lang/Math" | "java/util/Objects" => true,
+            "java/lang/System" => matches!(
+                site.method.as_str(),
+                "nanoTime" | "currentTimeMillis" | "identityHashCode"
+            ),
+            "java/lang/String" => matches!(site.method.as_str(), "length" | "charAt" | "isEmpty"),
+            _ => false,
+        },
+    }
+}

@@ -1,0 +1,137 @@
+//! What stands against profiling methods of Java, each with what to do.
+
+use std::fmt;
+
+/// Why methods of Java are not profiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The JVM does not run any more.
+    Gone,
+    /// The agent, or the JVM, said no.
+    Refused(String),
+    /// The session's talk with the agent broke off.
+    Broken(String),
+    /// An option of the interval is for native functions only.
+    Option {
+        /// The interval, as typed.
+        text: String,
+        /// The option.
+        option: &'static str,
+    },
+    /// An option of the session is for native functions only.
+    Setting(&'static str),
+    /// No JVM appeared below the command.
+    NoJvm,
+    /// Several JVMs descend from the process.
+    Several(Vec<i32>),
+    /// The JVM has not loaded the class.
+    NoClass {
+        /// With dots.
+        class: String,
+        /// How long it was waited for, in seconds.
+        seconds: u64,
+    },
+    /// The class may not be rewritten.
+    Fixed {
+        /// With dots.
+        class: String,
+    },
+    /// The class has no code of this name.
+    NoMethod {
+        /// With dots.
+        class: String,
+        /// The name.
+        method: String,
+        /// Methods of the class that have code.
+        has: Vec<String>,
+    },
+    /// The interval's method cannot have probes.
+    Unfit {
+        /// The method, with its class.
+        method: String,
+        /// Why.
+        why: String,
+    },
+    /// All intervals began on virtual threads.
+    OnlyVirtual {
+        /// How many.
+        intervals: u64,
+    },
+    /// The method was not called, or has not returned.
+    NotCalled {
+        /// The interval.
+        name: String,
+    },
+}
+
+/// Methods that a message lists.
+const LISTED_MAX: usize = 12;
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Gone => f.write_str("the Java virtual machine has ended"),
+            Problem::Refused(why) => write!(f, "the Java virtual machine is not profiled: {why}"),
+            Problem::Broken(why) => write!(
+                f,
+                "the agent in the Java virtual machine stopped answering ({why}); the JVM goes on, try again"
+            ),
+            Problem::Option { text, option } => write!(
+                f,
+                "{text}: {option} is for native functions; an interval of Java is CLASS.METHOD, with ,name=TEXT at most"
+            ),
+            Problem::Setting(option) => write!(
+                f,
+                "{option} is for native functions, and the interval is a method of Java; leave it out"
+            ),
+            Problem::NoJvm => f.write_str(
+                "no Java virtual machine appeared below the command; start it plain, and attach to it (evenkeel attach PID)",
+            ),
+            Problem::Several(pids) => {
+                let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "several Java virtual machines run there ({}); attach to one of them by its number",
+                    pids.join(", ")
+                )
+            }
+            Problem::NoClass { class, seconds } => write!(
+                f,
+                "the Java virtual machine loaded no class {class} within {seconds} s; write the whole name, with its package and with $ before inner classes (com.example.Outer$Inner.method), and let the program use it meanwhile"
+            ),
+            Problem::Fixed { class } => write!(
+                f,
+                "the class {class} may not be rewritten (it is hidden, an array or a primitive type); name the class that has the method's source"
+            ),
+            Problem::NoMethod { class, method, has } if has.is_empty() => write!(
+                f,
+                "the class {class} has no code in a method {method}: it may be abstract, or native; name a class that implements it"
+            ),
+            Problem::NoMethod { class, method, has } => {
+                let more = has.len().saturating_sub(LISTED_MAX);
+                let mut list = has[..has.len().min(LISTED_MAX)].join(", ");
+                if more > 0 {
+                    list += &format!(" and {more} others");
+                }
+                write!(
+                    f,
+                    "the class {class} has no code in a method {method}: it has {list}; where the method is inherited, name the class above that has it"
+                )
+            }
+            Problem::Unfit { method, why } => write!(
+                f,
+                "{method} cannot be an interval: {why}; name a method that it calls, or one that calls it"
+            ),
+            Problem::OnlyVirtual { intervals } => write!(
+                f,
+                "{intervals} intervals began, all on virtual threads, which are not followed; name a method that runs on platform threads"
+            ),
+            Problem::NotCalled { name } => write!(
+                f,
+                "{name} was not called, or has not returned, while it was profiled; let the program work meanwhile, or profile for longer"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}

@@ -1,0 +1,296 @@
+//! The loop of a session in a JVM.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::{Duration, Instant};
+
+use evenkeel_analysis::analysis::Snapshot;
+use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_analysis::profile::Node;
+use evenkeel_analysis::{Analysis, Options};
+use evenkeel_attach::jvm::Jvm;
+use evenkeel_attach::process;
+
+use super::method::NamedMethod;
+use super::plan::Plan;
+use super::records::Records;
+use super::search::BATCHES_MAX;
+use super::stacks::{Method, Stacks};
+use crate::error::Error;
+use crate::launch::{self, Ending};
+use crate::lease::Lease;
+use crate::profile::{Event, Observer, Settings};
+
+/// How long a look at the profile is at first. Each is twice as long as the one before.
+const LOOK_FIRST: Duration = Duration::from_millis(1500);
+/// How long one is at most.
+const LOOK_LAST: Duration = Duration::from_secs(10);
+
+/// What is profiled.
+pub(super) enum Subject {
+    /// A command of ours.
+    Command(launch::Target),
+    /// Somebody else's JVM.
+    Process {
+        /// Its number.
+        pid: i32,
+        /// When it was started.
+        started: Option<u64>,
+    },
+}
+
+/// A session.
+pub(super) struct Session<'a> {
+    pub(super) settings: &'a Settings,
+    /// As reports name it: asked for while it runs.
+    pub(super) target_name: String,
+    pub(super) target: Subject,
+    pub(super) jvm: Jvm,
+    _lease: Lease,
+    pub(super) records: Records,
+    pub(super) methods: Vec<NamedMethod>,
+    /// Its name.
+    pub(super) interval: String,
+    /// Classes, by number, that have methods which are intervals, and the names of these.
+    pub(super) roots: Vec<(u32, String)>,
+    pub(super) plan: Plan,
+    pub(super) stacks: Stacks,
+    /// Methods whose calls are timed because of stacks.
+    pub(super) opened: BTreeSet<Rc<Method>>,
+    /// Times that classes were loaded again.
+    pub(super) batches: u32,
+    /// How long each stopped the JVM, at most.
+    pub(super) pauses: Vec<Duration>,
+    /// Methods that were not opened so that the JVM would not stand still for longer than the user allows.
+    pub(super) too_long: Option<Warning>,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) started: Instant,
+    pub(super) hooked: Option<Instant>,
+    /// When the profile is looked at next, and how long the look is.
+    next_look: Instant,
+    look: Duration,
+    pub(super) summed: Option<Instant>,
+    /// The search has found nothing more to open.
+    rests: bool,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        settings: &'a Settings,
+        target: Subject,
+        jvm: Jvm,
+        lease: Lease,
+        records: Records,
+        methods: Vec<NamedMethod>,
+        interval: String,
+    ) -> Session<'a> {
+        let mut plan = Plan::default();
+        plan.sites.root = methods[0].name();
+        Session {
+            settings,
+            target_name: settings.subject.to_string(),
+            target,
+            jvm,
+            _lease: lease,
+            records,
+            methods,
+            interval,
+            roots: Vec::new(),
+            plan,
+            stacks: Stacks::default(),
+            opened: BTreeSet::new(),
+            batches: 0,
+            pauses: Vec::new(),
+            too_long: None,
+            warnings: Vec::new(),
+            started: Instant::now(),
+            hooked: None,
+            next_look: Instant::now(),
+            look: LOOK_FIRST,
+            summed: None,
+            rests: false,
+        }
+    }
+
+    /// Profiles until the time is up, the target has ended, or the user has had enough.
+    pub(super) fn run(
+        &mut self,
+        interrupted: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        if !self.begin(interrupted, observer)? {
+            return Ok(());
+        }
+        let mut last_slow = Instant::now();
+        let mut last_flush = Instant::now();
+        self.look_in(LOOK_FIRST);
+        loop {
+            let slow = last_slow.elapsed() >= Duration::from_millis(100);
+            self.records.pass(slow);
+            self.records.adapt();
+            if slow {
+                last_slow = Instant::now();
+                self.tick(observer);
+                if !self.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
+                    return Ok(());
+                }
+                self.show(observer);
+                if Instant::now() >= self.next_look {
+                    self.look_at(interrupted, observer)?;
+                }
+            }
+            if last_flush.elapsed() >= Duration::from_secs(1) {
+                last_flush = Instant::now();
+                self.checkpoint();
+            }
+            std::thread::sleep(self.records.period);
+        }
+    }
+
+    fn look_in(&mut self, look: Duration) {
+        self.look = look;
+        self.next_look = Instant::now() + look;
+    }
+
+    /// Looks at the profile: turns off what costs too much, and opens what explains most.
+    fn look_at(
+        &mut self,
+        interrupted: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        let options = self.options();
+        let Some(analysis) = &mut self.records.sink.analysis else {
+            return Ok(());
+        };
+        let look = analysis.look(&self.plan.sites, &options);
+        let estimated = look.profile.overhead.estimated_fraction;
+        let measured = self.records.duty_cycle.told_apart(look.self_cost);
+        let slowed = measured.unwrap_or(0.0).max(estimated);
+        self.records.duty_cycle.limit_by_slowdown(slowed, 0.0);
+        let closed = self.close_costly(&look)?;
+        let opened = closed == 0 && self.may_open() && self.open_more(interrupted, observer)?;
+        let leads_on = opened || closed > 0;
+        if !leads_on && !self.rests && look.profile.intervals > 0 {
+            self.rests = true;
+            observer.event(&Event::Ranking {
+                profile: &look.profile,
+                next: &[],
+                seconds: self.hooked.map_or(0.0, |at| at.elapsed().as_secs_f64()),
+            });
+        }
+        let next = match leads_on {
+            true => LOOK_FIRST,
+            false => (self.look * 2).min(LOOK_LAST),
+        };
+        self.look_in(next);
+        Ok(())
+    }
+
+    /// Whether there is time, and the right, to open something yet.
+    fn may_open(&self) -> bool {
+        let is_late = match (self.settings.duration, self.hooked) {
+            (Some(limit), Some(hooked)) => 2 * hooked.elapsed() > limit && self.batches > 1,
+            _ => false,
+        };
+        self.batches < BATCHES_MAX && !is_late
+    }
+
+    /// Turns probes off that cost more than the user allows, those first that explain least for it. How many.
+    fn close_costly(&mut self, look: &Snapshot) -> Result<usize, Error> {
+        let allowed = self.settings.limits.overhead_max;
+        let mut excess = look.profile.overhead.estimated_fraction - allowed;
+        if excess <= 0.0 || look.profile.mean_ns <= 0.0 {
+            return Ok(0);
+        }
+        let per_call = look.profile.overhead.probe_ns / look.profile.mean_ns;
+        let mut costs = Vec::new();
+        visit(&look.profile.tree, &mut |node| {
+            if let Some(id) = node.probe.filter(|&id| self.plan.may_close(id)) {
+                costs.push((id, node.calls_mean * per_call, node.share.abs()));
+            }
+        });
+        costs.sort_by(|a, b| (b.1 / (b.2 + 1e-3)).total_cmp(&(a.1 / (a.2 + 1e-3))));
+        let mut closed = BTreeSet::new();
+        for (id, cost, share) in costs {
+            // What explains much is timed though it costs more: fewer intervals are recorded then.
+            if excess <= 0.0 || share > cost.max(0.1) {
+                continue;
+            }
+            excess -= cost;
+            if closed.insert(id) {
+                self.plan.close(id, &self.records.arena);
+                self.plan.note_too_costly(id);
+            }
+        }
+        if !closed.is_empty() {
+            self.switch()?;
+        }
+        Ok(closed.len())
+    }
+
+    /// Whether the target runs.
+    pub(super) fn is_running(&mut self) -> bool {
+        match &mut self.target {
+            Subject::Command(target) => target.is_running(),
+            Subject::Process { pid, started } => {
+                process::started(*pid).is_some_and(|now| Some(now) == *started)
+            }
+        }
+    }
+
+    /// How it ended by itself.
+    pub(super) fn ending(&mut self) -> Option<Ending> {
+        match &self.target {
+            Subject::Command(target) => target.ending(),
+            Subject::Process { .. } => (!self.is_running()).then_some(Ending::Gone),
+        }
+    }
+
+    pub(super) fn time_is_up(&self) -> bool {
+        match (self.settings.duration, self.hooked) {
+            (Some(limit), Some(hooked)) => hooked.elapsed() >= limit,
+            _ => false,
+        }
+    }
+
+    pub(super) fn options(&self) -> Options {
+        Options {
+            k: self.settings.k,
+            threshold: self.settings.limits.threshold,
+            specificity: self.settings.limits.specificity,
+            ticks_per_ns: self.records.clock.ticks_per_ns(),
+            target: self.target_name.clone(),
+            interval: self.interval.clone(),
+            ..Options::default()
+        }
+    }
+
+    fn tick(&self, observer: &mut dyn Observer) {
+        observer.event(&Event::Tick {
+            intervals: self.records.intervals(),
+            records: self.records.drain.read,
+            probes: self.plan.planted(),
+            seconds: self.hooked.map_or(0.0, |at| at.elapsed().as_secs_f64()),
+        });
+    }
+
+    /// The profile as it is now, for who wants to see it.
+    fn show(&mut self, observer: &mut dyn Observer) {
+        if self.records.intervals() == 0 || !observer.wants_profile() {
+            return;
+        }
+        let (options, facts) = (self.options(), self.facts());
+        if let Some(analysis) = &self.records.sink.analysis {
+            let profile = Analysis::finished(analysis, &self.plan.sites, &options, &facts);
+            observer.event(&Event::Now { profile: &profile });
+        }
+    }
+}
+
+fn visit(node: &Node, seen: &mut impl FnMut(&Node)) {
+    seen(node);
+    for child in &node.children {
+        visit(child, seen);
+    }
+}

@@ -1,0 +1,198 @@
+//! The command or process, and the Java virtual machine in it.
+
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::{Duration, Instant};
+
+use evenkeel_attach::jvm::{Jvm, Kind, recognise};
+use evenkeel_attach::{Refused, namespace, process};
+use evenkeel_intervals::spec::IntervalSpec;
+use evenkeel_recording::Writer;
+use evenkeel_wire::Mode;
+
+use super::method::{self, NamedMethod};
+use super::problem::Problem;
+use super::records::Records;
+use super::session::{Session, Subject as Target};
+use crate::agent::Agent;
+use crate::arena::Arena;
+use crate::clock::TickClock;
+use crate::drain::Drain;
+use crate::error::Error;
+use crate::launch;
+use crate::lease::Lease;
+use crate::profile::duty_cycle::DutyCycle;
+use crate::profile::sink::RecordSink;
+use crate::profile::thread_names::ThreadNames;
+use crate::profile::{Event, IntervalSelector, Observer, Planting, Settings, Subject};
+
+/// How long a command may take until its JVM can be attached to.
+const JVM_WITHIN: Duration = Duration::from_secs(30);
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// See [`super::is_meant`].
+pub(super) fn is_meant(settings: &Settings) -> bool {
+    let Some((_, methods)) = named(settings) else {
+        return false;
+    };
+    match &settings.subject {
+        Subject::Process(pid) => !methods.is_empty() && !jvms(*pid).is_empty(),
+        Subject::Command(command) => command.words.first().is_some_and(|word| runs_java(word)),
+    }
+}
+
+/// The specification, and the methods that it names.
+fn named(settings: &Settings) -> Option<(&IntervalSpec, Vec<NamedMethod>)> {
+    let IntervalSelector::Spec(spec) = &settings.selector else {
+        return None;
+    };
+    Some((spec, NamedMethod::all_of(spec)?))
+}
+
+/// Whether a command is Java's launcher, or a script, which may run it.
+fn runs_java(word: &OsStr) -> bool {
+    let Ok(program) = launch::find_program(&word.to_string_lossy()) else {
+        return false;
+    };
+    let file = program.canonicalize().unwrap_or(program);
+    let is_java = file.file_name() == Some(OsStr::new("java"));
+    let begins = std::fs::File::open(&file).and_then(|mut file| {
+        let mut bytes = [0; 2];
+        std::io::Read::read_exact(&mut file, &mut bytes).map(|()| bytes)
+    });
+    is_java || begins.is_ok_and(|bytes| bytes == *b"#!")
+}
+
+/// The JVMs among a process and all that descends from it.
+fn jvms(root: i32) -> Vec<i32> {
+    let is_jvm = |pid: &i32| {
+        matches!(
+            recognise(*pid),
+            Ok(Some(Kind::HotSpot { .. } | Kind::OpenJ9))
+        )
+    };
+    process::family(root).into_iter().filter(is_jvm).collect()
+}
+
+/// Starts the command, or finds the process, and brings the agent into its JVM.
+pub(super) fn start<'a>(
+    settings: &'a Settings,
+    interrupted: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Session<'a>, Error> {
+    let Some((spec, methods)) = named(settings) else {
+        return Err(Problem::NoJvm.into());
+    };
+    method::check(spec)?;
+    check(settings)?;
+    let agent = Agent::find()?.path()?;
+    // Before anything is written: a mistyped process must not replace an old recording.
+    let attached = match &settings.subject {
+        Subject::Process(pid) => Some(Jvm::prepare(only(*pid)?, &agent)?),
+        Subject::Command(_) => None,
+    };
+    let arena = Arena::create().map_err(Error::Arena)?;
+    let clock = TickClock::start();
+    let lease = Lease::keep(&arena, &clock).map_err(Error::Arena)?;
+    arena.control().mode.store(Mode::Record as u32, Release);
+    let writer = settings.recording.as_deref();
+    let writer = writer.map(Writer::create).transpose()?;
+    let (target, jvm) = match (&settings.subject, attached) {
+        (Subject::Process(_), Some(jvm)) => {
+            let started = process::started(jvm.pid());
+            let pid = jvm.pid();
+            (Target::Process { pid, started }, jvm)
+        }
+        (Subject::Process(pid), None) => return Err(Refused::Gone { pid: *pid }.into()),
+        (Subject::Command(command), _) => {
+            let mut target = launch::Target::start_plain(command)?;
+            observer.event(&Event::Started { pid: target.pid() });
+            let jvm = match await_jvm(&mut target, &agent, interrupted) {
+                Ok(jvm) => jvm,
+                Err(error) => {
+                    target.stop(settings.stop_signal, || {});
+                    return Err(error);
+                }
+            };
+            (Target::Command(target), jvm)
+        }
+    };
+    let records = Records {
+        knows_threads: !namespace::is_foreign(jvm.pid()),
+        drain: Drain::default(),
+        sink: RecordSink {
+            analysis: None,
+            waits: false,
+            early_changes: Vec::new(),
+            writer,
+            names: ThreadNames::default(),
+            sums_only: settings.summary.is_some(),
+            minute_began_unix_ns: clock.started().unix_ns,
+            sites_written: 0,
+        },
+        duty_cycle: DutyCycle::new(settings.limits.overhead_max, settings.sampling, false),
+        clock,
+        period: Records::FIRST_PERIOD,
+        arena,
+    };
+    let names: Vec<String> = methods.iter().map(NamedMethod::name).collect();
+    let interval = spec.name.clone().unwrap_or_else(|| names.join("|"));
+    Ok(Session::new(
+        settings, target, jvm, lease, records, methods, interval,
+    ))
+}
+
+/// The only JVM of a process and what descends from it.
+fn only(root: i32) -> Result<i32, Error> {
+    match jvms(root)[..] {
+        [pid] => Ok(pid),
+        [] => Err(Refused::Gone { pid: root }.into()),
+        ref several if several.contains(&root) => Ok(root),
+        ref several => Err(Problem::Several(several.to_vec()).into()),
+    }
+}
+
+/// Refuses what is for native functions only.
+fn check(settings: &Settings) -> Result<(), Problem> {
+    let refused = [
+        (settings.waits, "--waits"),
+        (settings.planting == Planting::Manual, "--manual"),
+        (
+            matches!(settings.planting, Planting::First(_) | Planting::Every),
+            "--plant",
+        ),
+    ];
+    match refused.into_iter().find(|&(is_there, _)| is_there) {
+        Some((_, option)) => Err(Problem::Setting(option)),
+        None => Ok(()),
+    }
+}
+
+/// Waits until the command's JVM can be attached to, and loads the agent.
+fn await_jvm(
+    target: &mut launch::Target,
+    agent: &std::path::Path,
+    interrupted: &AtomicBool,
+) -> Result<Jvm, Error> {
+    let began = Instant::now();
+    loop {
+        let is_late = began.elapsed() > JVM_WITHIN;
+        if !target.is_running() || interrupted.load(Relaxed) {
+            return Err(Problem::NoJvm.into());
+        }
+        match jvms(target.pid())[..] {
+            [] if is_late => return Err(Problem::NoJvm.into()),
+            [] => {}
+            [pid] => match Jvm::prepare(pid, agent) {
+                Ok(jvm) => return Ok(jvm),
+                // It is only just starting, or will say the same again.
+                Err(why) if is_late => return Err(why.into()),
+                Err(why) if !why.to_string().contains("SIGQUIT") => return Err(why.into()),
+                Err(_) => {}
+            },
+            ref several => return Err(Problem::Several(several.to_vec()).into()),
+        }
+        std::thread::sleep(LOOK);
+    }
+}
