@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
-    EVERY_INTERVAL, assert_complete, calls, closed, measured, measured_quietly, measured_with,
-    quietest, with_truth,
+    EVERY_INTERVAL, assert_complete, calls, closed, measured, measured_once, measured_quietly,
+    measured_with, quietest, with_truth,
 };
 use crate::support::build::{program, program_with};
 use crate::support::run::{Place, has_opened_all};
