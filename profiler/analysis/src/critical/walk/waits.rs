@@ -11,6 +11,7 @@ use super::super::cursor::{
 use super::{HOPS_MAX, Next, Walk};
 use crate::critical::states::State;
 use crate::intervals::assembler::spans::SwitchedOut;
+use crate::intervals::assembler::timeline::What;
 use crate::intervals::interval::Serving;
 use crate::intervals::roles::Role;
 use crate::sums::vectors::Place;
@@ -102,6 +103,40 @@ impl<'a> Walk<'a> {
         met
     }
 
+    /// Enters the wait in which a thread is at a moment at which it said nothing: its mark comes later.
+    fn enter_wait(&mut self, cursor: &mut Cursor<'a>) {
+        let timeline = cursor.timeline();
+        let later = (cursor.mark..timeline.marks_end()).take(MARKS_SCANNED);
+        let waits = later.filter_map(|at| timeline.mark(at)).filter_map(|mark| {
+            let What::Wait { start, objects } = mark.what else {
+                return None;
+            };
+            Some((start..mark.time, objects))
+        });
+        let mut waits = waits.skip_while(|(time, _)| time.end <= cursor.at);
+        let Some((time, [Some(object), other])) = waits.next() else {
+            return;
+        };
+        let since = cursor.frames.last().map_or(0, |frame| frame.start);
+        if time.start >= cursor.at || time.start < since {
+            return;
+        }
+        let met = self.met(cursor, object, &time, [Some(object), other]);
+        let state = self.of_another(cursor, &met);
+        if state == State::Remote {
+            return self.leave_target(cursor);
+        }
+        if met.release.is_none() && state != State::Idle {
+            return;
+        }
+        let place = self.state(cursor.innermost(), state);
+        cursor.frames.push(Enclosure {
+            start: time.start,
+            what: Enclosing::Wait(state, met.endings),
+            place,
+        });
+    }
+
     /// What a wait of another thread is, while the interval is blocked until that thread releases it.
     fn of_another(&self, cursor: &Cursor<'a>, met: &Met) -> State {
         let thread = cursor.past;
@@ -179,6 +214,9 @@ impl<'a> Walk<'a> {
         };
         cursor.base = self.base(&cursor);
         self.enclose(&mut cursor, moment.running.into_iter());
+        if ending.mark.is_none() {
+            self.enter_wait(&mut cursor);
+        }
         Some(cursor)
     }
 
@@ -238,6 +276,9 @@ impl<'a> Walk<'a> {
         }
     }
 }
+
+/// Marks looked at for the wait that a thread was in, at most.
+const MARKS_SCANNED: usize = 64;
 
 /// A wait as it was met.
 struct Met {

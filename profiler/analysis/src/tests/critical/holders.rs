@@ -38,6 +38,34 @@ fn a_timer_does_not_end_a_wait_that_goes_on() {
     assert_eq!((line.count, line.total_ns), (2, 2050.0));
 }
 
+/// A queue: interval 1000 to 1500 waits 1020-1220 and, after the timer, 1230-1480 for thread 2. That one waits itself, in the same two parts,
+/// 1010-1210 and 1215-1460, for thread 3, which is in k. When the timer strikes the first, the second is in the middle of a wait.
+#[test]
+fn a_queue_of_waits_that_go_on_leads_to_its_head() {
+    let waiter = stream()
+        .begin(1000, "")
+        .wait(1020, 1220, Kind::Signal, 9)
+        .wait(1230, 1480, Kind::Poll, 5)
+        .end(1500, &[]);
+    let second = stream()
+        .wait(1010, 1210, Kind::Signal, 10)
+        .wait(1215, 1460, Kind::Poll, 6)
+        .wake(1470, Kind::Signal, 5, &[(900, G)]);
+    let head = stream().wake(1450, Kind::Signal, 6, &[(800, K)]);
+    let profile = profile_of(&[waiter, second, head]);
+    let spent = spent(&profile);
+    let of = |name: &str| {
+        let paths = spent.iter().filter(|(path, _)| path.ends_with(name));
+        paths.map(|(_, ticks)| ticks).sum::<i64>()
+    };
+    // 1020-1210 and 1215-1220, 1230-1450: all but what thread 2 runs for, and what is woken.
+    assert_eq!(of("> k"), 190 + 5 + 220, "{spent:?}");
+    assert!(
+        spent.keys().all(|path| !path.contains("signal")),
+        "{spent:?}"
+    );
+}
+
 /// The same in slices of time, as MariaDB waits for metadata locks: waits for condition 7 end by their limits at 1110 and 1210, and the
 /// third by thread 2 at 1290.
 #[test]
