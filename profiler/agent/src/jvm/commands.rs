@@ -33,8 +33,14 @@ struct Rewriting {
 
 /// Connects to the session at `path`, and does what it asks for.
 pub fn serve(vm: Vm, jni: Jni, path: &str) -> Result<(), &'static str> {
-    let jvmti = environment(vm)?;
     let mut link = Link::to(path).map_err(|_| "the session's socket cannot be reached")?;
+    let jvmti = match environment(vm) {
+        Ok(jvmti) => jvmti,
+        Err(why) => {
+            link.say_failed(why);
+            return Ok(());
+        }
+    };
     loop {
         let Some(message) = link.next() else {
             return Ok(());

@@ -10,15 +10,17 @@ use super::method::dotted;
 use super::plan::Calls;
 use super::problem::Problem;
 use super::search;
-use super::session::Session;
+use super::session::{Session, Subject};
 use super::stacks::Method;
-use super::talk::{Pause, Talk};
+use super::talk::{Joined, Pause, Talk};
 use crate::error::Error;
 use crate::profile::{Event, Observer};
 
 /// How long to wait for the interval's class where the user says nothing of time.
 const CLASS_WITHIN: Duration = Duration::from_secs(10);
-/// How often it is asked for.
+/// How long the JVM of a command may refuse what it permits once it has started.
+const STARTS_WITHIN: Duration = Duration::from_secs(5);
+/// How often is asked.
 const ASK: Duration = Duration::from_millis(250);
 
 /// Looks at stacks, and the time between them: a second in all, in several requests, so that the user can end it.
@@ -56,13 +58,29 @@ impl Session<'_> {
         Ok(visit??)
     }
 
+    /// Joins the JVM. One that is only just starting may refuse for a moment what it permits later.
+    fn join(&mut self, interrupted: &AtomicBool) -> Result<Joined, Error> {
+        let began = Instant::now();
+        loop {
+            let joined = self.talk(|talk| talk.join());
+            let is_starting = matches!(self.target, Subject::Command(_))
+                && began.elapsed() < STARTS_WITHIN
+                && self.is_running()
+                && !interrupted.load(Relaxed);
+            if joined.is_ok() || !is_starting {
+                return joined;
+            }
+            std::thread::sleep(ASK);
+        }
+    }
+
     /// Joins the JVM, and plants the intervals once their classes are there. False where there is nothing to profile any more.
     pub(super) fn begin(
         &mut self,
         interrupted: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<bool, Error> {
-        let joined = self.talk(|talk| talk.join())?;
+        let joined = self.join(interrupted)?;
         self.plan.begin(joined.base, joined.probes_max);
         let patience = self
             .settings
