@@ -188,7 +188,7 @@ fn a_running_jvm_is_attached_to_again_and_again() {
         let stderr = killed.stderr.take().expect("piped");
         let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
         assert!(lines.any(|line| line.contains("profiling")));
-        let busy = finish(session(&["--for", "1s"])).ended(1);
+        let busy = finish(session(&["--for", "1s"])).ended(2);
         busy.said(&["another session is at work"]);
         killed.kill().expect("it runs");
         killed.wait().expect("it was killed");
@@ -212,7 +212,7 @@ fn what_cannot_be_profiled_is_said_with_what_to_do() {
         let refused = |interval: &str, more: &[&str], said: &[&str]| {
             let words = ["attach", &pid, "--for", "2s", "--interval", interval];
             let run = place.evenkeel(words.iter().chain(more)).spawn().unwrap();
-            finish(run).ended(1).said(said);
+            finish(run).ended(2).said(said);
         };
         refused(
             "Planted.handel",
@@ -243,7 +243,7 @@ fn intervals_on_virtual_threads_are_refused_by_name() {
         let running = Running::start(java(&place, &jdk, &["virtual"]));
         let pid = running.child.id().to_string();
         let words = ["attach", &pid, "--for", "3s", "--interval", INTERVAL];
-        let run = finish(place.evenkeel(words).spawn().unwrap()).ended(1);
+        let run = finish(place.evenkeel(words).spawn().unwrap()).ended(2);
         run.said(&["on virtual threads", "platform threads"]);
         assert_eq!(measured(&running.end(&place)).len(), 5);
     }
