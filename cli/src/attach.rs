@@ -52,6 +52,7 @@ Examples:
   sudo evenkeel attach --container shop-db --preset postgres --for 60s
   evenkeel attach 4711 --interval handle_request --for 30s -o before.keel
   sudo evenkeel attach --name postgres --preset postgres --waits --live
+  evenkeel attach --name java --interval com.example.Checkout.handle --for 30s
 
 The user of the process, or root, may attach; root of the machine to processes in containers, from outside of them. `evenkeel doctor PID`
 says what stands against it. Programs that the process

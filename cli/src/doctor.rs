@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use evenkeel_attach::jvm;
 use evenkeel_kernel::{KernelEvents, Watched};
 use evenkeel_session::agent::Agent;
 use evenkeel_symbols::{DebugSources, Module};
@@ -93,10 +94,18 @@ fn of_process(pid: i32) -> (Vec<(&'static str, Finding)>, ExitCode) {
         Some(text) => Missing(text),
     };
     let attachable = Good("it can be attached to".to_owned());
-    (
-        vec![("names of ", names), ("", attachable)],
-        ExitCode::SUCCESS,
-    )
+    let mut findings = vec![("names of ", names), ("", attachable)];
+    findings.extend(of_java(pid).map(|java| ("Java methods of ", java)));
+    (findings, ExitCode::SUCCESS)
+}
+
+/// Whether methods of Java can be profiled; nothing where it runs no Java.
+fn of_java(pid: i32) -> Option<Finding> {
+    jvm::recognise(pid).ok()??;
+    Some(match jvm::check(pid) {
+        Ok(()) => Good("they can be profiled: --interval package.Class.method".to_owned()),
+        Err(why) => Missing(why.to_string()),
+    })
 }
 
 /// The program of a process, under its own name if that is still the same file.

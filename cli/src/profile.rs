@@ -84,6 +84,10 @@ pub struct Options {
     /// whatever it costs. With --waits, latency and uniform record everything in windows of time
     #[arg(long, value_name = "latency|uniform|all", default_value = "latency", value_parser = values::sampling)]
     sampling: SamplingRule,
+    /// How long a Java virtual machine may stand still so that further methods are timed. Without, it stops at most four times, as a rule for
+    /// some 10 to 60 ms
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    max_pause: Option<Duration>,
     /// Contribution to the variance below which nothing is opened or reported
     #[arg(long, value_name = "FRACTION", default_value = "1%", value_parser = values::fraction)]
     threshold: f64,
@@ -149,6 +153,7 @@ Examples:
   evenkeel profile --interval 'libstore.so!commit' --html commit.html -- ./server
   evenkeel profile --preset postgres --sampling uniform -o uniform.keel -- postgres -D data
   evenkeel profile --preset mariadb --waits --html waits.html -- mariadbd --datadir=data
+  evenkeel profile --interval com.example.Checkout.handle -- java -jar app.jar
   evenkeel profile --interval 'new_request..free_request,key=returned:0' --work 'handle,key=0' -- ./server";
 
 /// How intervals and functions are written.
@@ -161,7 +166,8 @@ argument N of the first call of FUNCTION inside the interval, ,label=text:VARIAB
 of the program points as it begins; ,within=FUNCTION
 says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait for the client; ,name=TEXT;
 ,key=N or ,key=N:N (arguments of BEGIN and of END, or `returned`) distinguishes intervals that move between threads.
-A CALL is FUNCTION,key=N: the N-th argument is the lock, task or interval.";
+A CALL is FUNCTION,key=N: the N-th argument is the lock, task or interval.
+In a Java virtual machine (11 or later) an interval is a method, package.Class.method or package.Outer$Inner.method.";
 
 /// The functions named for what they do with locks, tasks and intervals.
 fn named(arguments: &Options) -> Result<Vec<NamedCall>, Failure> {
@@ -248,7 +254,7 @@ impl Options {
             duration: self.duration,
             keep,
             stop_signal,
-            pause_max: None,
+            pause_max: self.max_pause,
             planting: match (self.plant, self.manual) {
                 (Some(_), true) => {
                     return Err(Failure::Usage(

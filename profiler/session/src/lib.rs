@@ -45,4 +45,22 @@ mod tests;
 
 pub use error::Error;
 pub use location::Location;
-pub use profile::{Event, Observer, Outcome, Settings, Subject, profile};
+pub use profile::{Event, Observer, Outcome, Settings, Subject};
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Runs a session, of native functions or of methods of Java. `interrupted` is raised by whoever handles Ctrl-C.
+///
+/// # Errors
+/// Everything in [`Error`] that concerns starting, the interval, or a session without any interval.
+pub fn profile(
+    settings: &Settings,
+    interrupted: &Arc<AtomicBool>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Error> {
+    match java::is_meant(settings) {
+        true => java::profile(settings, interrupted, observer),
+        false => profile::profile(settings, interrupted, observer),
+    }
+}

@@ -30,6 +30,7 @@ impl Session<'_> {
         if let Some(analysis) = &mut self.records.sink.analysis {
             analysis.ended();
         }
+        self.write_sites();
         let mut meta = self.meta(true);
         if self.records.sink.sums_only {
             if let Some(writer) = &mut self.records.sink.writer {

@@ -196,16 +196,21 @@ impl Session<'_> {
         }
     }
 
-    /// Lets the plan take effect, and begins the round that it makes.
-    pub(super) fn switch(&mut self) -> Result<(), Error> {
-        let control = self.records.arena.control();
-        let generation = control.generation.fetch_add(1, AcqRel) + 1;
-        let states = self.plan.states();
+    /// Records what is known of each probe: what stacks say of it comes later than the probe.
+    pub(super) fn write_sites(&mut self) {
         if let Some(writer) = &mut self.records.sink.writer {
             for (id, site) in self.plan.sites.sites.iter().enumerate() {
                 writer.site(id as u32, site);
             }
         }
+    }
+
+    /// Lets the plan take effect, and begins the round that it makes.
+    pub(super) fn switch(&mut self) -> Result<(), Error> {
+        let control = self.records.arena.control();
+        let generation = control.generation.fetch_add(1, AcqRel) + 1;
+        let states = self.plan.states();
+        self.write_sites();
         let analysis = self.records.sink.analysis.as_ref();
         let change = self.plan.change(generation, |since, probe| {
             analysis.is_some_and(|analysis| analysis.was_called(since, probe))

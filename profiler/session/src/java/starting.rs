@@ -188,11 +188,16 @@ fn await_jvm(
                 Ok(jvm) => return Ok(jvm),
                 // It is only just starting, or will say the same again.
                 Err(why) if is_late => return Err(why.into()),
-                Err(why) if !why.to_string().contains("SIGQUIT") => return Err(why.into()),
+                Err(why) if !may_pass(&why) => return Err(why.into()),
                 Err(_) => {}
             },
             ref several => return Err(Problem::Several(several.to_vec()).into()),
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// Whether a JVM that is only just starting may say another thing in a moment: it has no handler of signals yet, or takes no agents.
+fn may_pass(why: &Refused) -> bool {
+    matches!(why, Refused::Failed { .. }) || why.to_string().contains("SIGQUIT")
 }
