@@ -8,11 +8,12 @@ use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Fixed, Frozen, ModuleState};
 
 use crate::arena::{self, Arena};
+use crate::jvm::stack;
 use crate::threads::Handlers;
 use crate::verdict::{is_over, verdict};
 use crate::{
-    bound, boundaries, calibrate, code_state, confinement, jvm, loader, plan, rings, signals,
-    threads, waits,
+    bound, boundaries, calibrate, code_state, confinement, loader, plan, rings, signals, threads,
+    waits,
 };
 
 /// Finds the session and stays with it if this process is wanted; otherwise leaves no trace but this library.
@@ -100,7 +101,7 @@ pub const LIFE: Handlers = Handlers {
 
 fn thread_ends() {
     waits::creation::before_end();
-    jvm::stack::release();
+    stack::release();
     let thread = evenkeel_patch::thread::current();
     thread.close();
     rings::release(thread);

@@ -254,6 +254,7 @@ impl Octave {
     /// The part that the sample has too little of, by more than so many errors of a count.
     fn lacking(&self, errors: f64) -> f64 {
         match self.inside {
+            _ if self.all == 0 => 0.0,
             0 => 1.0,
             inside => {
                 let at_most = inside as f64 + errors * self.fair.sqrt();
