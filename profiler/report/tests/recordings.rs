@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use evenkeel_analysis::Options;
-use evenkeel_analysis::findings::cohorts::Difference;
 use evenkeel_analysis::profile::{Finding, Profile};
-use evenkeel_analysis::sites::Kind;
 use evenkeel_recording::Replay;
 use evenkeel_report::advice;
 use evenkeel_report::paths::Paths;
