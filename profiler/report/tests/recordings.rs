@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use evenkeel_analysis::Options;
+use evenkeel_analysis::findings::cohorts::Difference;
 use evenkeel_analysis::profile::{Finding, Profile};
+use evenkeel_analysis::sites::Kind;
 use evenkeel_recording::Replay;
 use evenkeel_report::advice;
 use evenkeel_report::paths::Paths;
@@ -163,6 +165,8 @@ fn cohorts_and_factors_name_nodes_as_the_tree_does() {
     let profile = replayed("redis-keys.keel");
     let paths = Paths::of(&profile.tree);
     let nodes = &profile.cohorts.as_ref().unwrap().nodes;
+    let is_closed = |node: &Difference| node.kind == Kind::NotOpened;
+    assert!(nodes.iter().any(is_closed));
     for node in nodes {
         let found = paths.find(&node.path).map(|found| found.node().kind);
         assert_eq!(found, Some(node.kind), "{}", node.path);

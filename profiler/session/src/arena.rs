@@ -206,6 +206,15 @@ impl Arena {
         }
     }
 
+    /// Intervals that are open, without those that have a key: the ring of each one's thread, and when it began, ticks.
+    pub fn open_intervals(&self) -> impl Iterator<Item = (usize, u64)> {
+        let count = self.control().rings.load(Relaxed) as usize;
+        let rings = (0..count).map(|index| (index, self.ring(index)));
+        let live = rings.filter(|(_, ring)| ring.state.load(Relaxed) == RingState::Live as u32);
+        let open = live.map(|(index, ring)| (index, ring.open_since.load(Relaxed)));
+        open.filter(|&(_, since)| since != 0)
+    }
+
     /// The record words of ring `index`.
     pub fn records(&self, index: usize) -> *const u64 {
         // SAFETY: inside the mapping.

@@ -173,6 +173,26 @@ pub fn own_shares(round: &RoundSums, share_min: f64) -> Vec<OwnShare> {
         .collect()
 }
 
+/// The shares that call paths have by themselves, each times its path's weight, added up: the sum and its standard error. Which of two parts
+/// has a share may be unsure where both together have it surely.
+pub fn weighted_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
+    let of = |sums: &Sums| {
+        let mut all = PartSums {
+            part: Moments::default(),
+            ..PartSums::of(sums, Part::Body(ROOT))
+        };
+        for (node, weight) in (0..).zip(weights) {
+            let [time, _, with_latency] = PartSums::of(sums, Part::Body(node)).part;
+            all.part[0] += weight * time;
+            all.part[2] += weight * with_latency;
+        }
+        all
+    };
+    let blocks: Vec<PartSums> = round.sums.blocks.blocks().iter().map(of).collect();
+    let [share, _] = of(&round.sums.blocks.total()).fractions();
+    [share, errors(&blocks)[0]]
+}
+
 /// The largest error among the shares of at least `share_min` that call paths have by themselves: how far from the truth the
 /// picture may be that a round gives.
 pub fn largest_error(round: &RoundSums, share_min: f64) -> f64 {

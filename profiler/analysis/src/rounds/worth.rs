@@ -1,20 +1,21 @@
 //! What a round explains of the variance of all intervals: by which of them a profile rests on it.
 //!
 //! ```text
-//! worth = coverage x sum over the parts of its variance tree of
-//!         (|share| - 2 se, at least 0) x log2(1 + calls on the way to the part; one half for the interval itself)
+//! worth = coverage x (|depth| - 2 se, at least 0)
+//! depth = sum over the parts of its variance tree of
+//!         share x log2(1 + calls on the way to the part; one half for the interval itself)
 //! ```
 //!
 //! - **Coverage** is the part of the variance of all latencies of the run of which the round has a fair sample, but for chance
 //!   ([`Latencies::part_in`]); few intervals count less. A round of a quiet time has no slow intervals, and explains nothing of them.
-//! - A **part** is what a call takes beside the calls in it that are timed. What is surely of a part is its share less two standard
-//!   errors: one stall in a deep round decides nothing, and three in one function do.
+//! - A **part** is what a call takes beside the calls in it that are timed. Shares add up to 1, so that the depth is a mean. Its error is the
+//!   jackknife's of the whole sum: two parts at one depth may be told apart badly, and lie there surely.
 //! - A part is worth more the **deeper** it lies. The logarithm lets a round that has split most of the variance by one more call
 //!   win against one that is more precise, and not one that has split a little of it by twenty. Waits below a call that was not
 //!   opened lie no deeper than the call.
 
 use super::evidence;
-use super::policy::{ERRORS_MIN, INTERVALS_FEW, SHARE_WITH_ERROR_MIN};
+use super::policy::{ERRORS_MIN, INTERVALS_FEW};
 use crate::intervals::assembler::reader::Lost;
 use crate::sums::latencies::Latencies;
 use crate::sums::paths::Paths;
@@ -45,13 +46,9 @@ fn coverage(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
 
 /// What it surely says of its own variance, the more the deeper.
 fn explained(round: &RoundSums) -> f64 {
-    let depths = call_depths(&round.paths);
-    let parts = evidence::own_shares(round, SHARE_WITH_ERROR_MIN).into_iter();
-    let sure = parts.map(|part| {
-        let surely = (part.share.abs() - ERRORS_MIN * part.se).max(0.0);
-        surely * weight(depths[part.node as usize])
-    });
-    sure.fold(0.0, |sum, part| sum + part)
+    let weights: Vec<f64> = call_depths(&round.paths).into_iter().map(weight).collect();
+    let [depth, se] = evidence::weighted_own_shares(round, &weights);
+    (depth.abs() - ERRORS_MIN * se).max(0.0)
 }
 
 /// What a part counts so many calls below the interval.

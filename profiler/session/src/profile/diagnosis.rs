@@ -60,7 +60,10 @@ impl Session<'_> {
         let none_ended = analysis.is_none_or(|analysis| analysis.intervals_seen() == 0);
         if none_ended {
             // Later its thread may be gone.
-            self.watch.in_flight = analysis.map_or(0, Analysis::in_flight);
+            let read = analysis.map_or(0, Analysis::in_flight);
+            // Records of one that is not over are not read.
+            let open = self.arena.open_intervals().count() as u64;
+            self.watch.in_flight = read.max(open);
         }
         if !self.watch.is_due() {
             return;

@@ -91,7 +91,7 @@ impl SlowIntervals {
         let began = Instant::now();
         let mut seen = self.sampled(arena, processes);
         if self.next.is_none_or(|next| began >= next) {
-            for due in self.due.poll(&open(arena), bound, now_ticks()) {
+            for due in self.due.poll(&arena.open_intervals().collect::<Vec<_>>(), bound, now_ticks()) {
                 seen.extend(self.look(due, arena, processes));
             }
             let rest = (PART_OF_TIME * began.elapsed()).min(REST_MAX);
@@ -167,15 +167,6 @@ impl SlowIntervals {
         });
         seen
     }
-}
-
-/// Open intervals: the ring of the thread, and when each began, ticks.
-fn open(arena: &Arena) -> Vec<(usize, u64)> {
-    let count = arena.control().rings.load(Relaxed) as usize;
-    let rings = (0..count).map(|index| (index, arena.ring(index)));
-    let live = rings.filter(|(_, ring)| ring.state.load(Relaxed) == RingState::Live as u32);
-    let open = live.map(|(index, ring)| (index, ring.open_since.load(Relaxed)));
-    open.filter(|&(_, since)| since != 0).collect()
 }
 
 /// Whether an interval is open yet.
