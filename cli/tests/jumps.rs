@@ -54,7 +54,11 @@ fn attached(mode: &str, intervals: &[&[&str]]) {
         // Where the machine stops the program for longer than its latency varies, that is the answer.
         let is_drowned = session.stdout.contains("too few slow intervals");
         let found = has(&profile["tree"], "vary");
-        assert!(found || is_drowned || !is_followed, "{words:?}: {}", session.stderr);
+        assert!(
+            found || is_drowned || !is_followed,
+            "{words:?}: {}",
+            session.stderr
+        );
     }
 }
 

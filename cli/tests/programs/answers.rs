@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
-    EVERY_INTERVAL, assert_complete, calls, closed, measured, measured_once, measured_quietly,
-    measured_with, quietest, with_truth,
+    EVERY_INTERVAL, assert_complete, calls, closed, measured, measured_all, measured_once,
+    measured_quietly, measured_with, quietest, with_truth,
 };
 use crate::support::build::{program, program_with};
 use crate::support::run::{Place, has_opened_all};
@@ -311,7 +311,7 @@ const STATEMENTS: [(&str, f64, f64); 3] = [
 fn classes_from_inside_of_the_interval_and_from_a_variable() {
     for label in ["text:look_up:1", "text:current_sql"] {
         let interval = format!("execute_packet,label={label}");
-        let (profile, intervals) = measured("args", &interval, 800);
+        let (profile, intervals) = measured_all("args", &interval, 800);
         assert_complete(&profile, intervals);
         assert_classes(&profile, &STATEMENTS);
     }
@@ -320,7 +320,7 @@ fn classes_from_inside_of_the_interval_and_from_a_variable() {
 #[test]
 fn classes_from_sql_text() {
     // Ticks by class: select 20,000, update 60,000 (a quarter each), insert 10,000 (half).
-    let (profile, intervals) = measured("args", "execute_sql,label=text:0", 800);
+    let (profile, intervals) = measured_all("args", "execute_sql,label=text:0", 800);
     assert_complete(&profile, intervals);
     assert_classes(&profile, &STATEMENTS);
     // Between the classes 4.25e8 ticks^2, and no more than noise within them.

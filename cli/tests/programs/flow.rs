@@ -14,7 +14,10 @@ fn errors_that_leave_the_interval_by_longjmp() {
     // Half of the intervals are left by siglongjmp, which is noticed when the next one begins. They count as seen and
     // are discarded as "left early"; if the last one is of that kind, nothing begins after it to tell.
     let seen = profile["intervals_seen"].as_u64().unwrap();
-    assert!(seen == intervals || seen == intervals - 1, "{seen}");
+    assert!(
+        seen == intervals || seen == intervals - 1,
+        "{seen} of {intervals}: {profile:#}"
+    );
     let not_kept: u64 = CHANGED
         .iter()
         .map(|reason| discarded(&profile, reason))
@@ -39,7 +42,10 @@ fn errors_that_leave_the_interval_by_longjmp() {
 fn errors_that_leave_the_interval_by_an_exception() {
     let (profile, intervals) = measured_all("exceptions", "handle_request", 8_000);
     let seen = profile["intervals_seen"].as_u64().unwrap();
-    assert!(seen == intervals || seen == intervals - 1, "{seen}");
+    assert!(
+        seen == intervals || seen == intervals - 1,
+        "{seen} of {intervals}: {profile:#}"
+    );
     // A quarter is left by the exception; noticed like longjmp, at the next beginning.
     let not_kept: u64 = CHANGED
         .iter()

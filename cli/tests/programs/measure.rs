@@ -9,7 +9,7 @@ use crate::support::build::program;
 use crate::support::run::Place;
 
 /// A budget that lets every interval be recorded, however busy the machine.
-pub const EVERY_INTERVAL: [&str; 2] = ["--max-overhead", "100%"];
+pub const EVERY_INTERVAL: [&str; 4] = ["--max-overhead", "100%", "--sampling", "all"];
 
 /// Reasons for which refinement itself may cost intervals: it changes the plan while they run.
 pub const CHANGED: [&str; 1] = ["plan changed under it"];

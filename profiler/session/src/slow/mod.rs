@@ -91,7 +91,11 @@ impl SlowIntervals {
         let began = Instant::now();
         let mut seen = self.sampled(arena, processes);
         if self.next.is_none_or(|next| began >= next) {
-            for due in self.due.poll(&arena.open_intervals().collect::<Vec<_>>(), bound, now_ticks()) {
+            for due in self.due.poll(
+                &arena.open_intervals().collect::<Vec<_>>(),
+                bound,
+                now_ticks(),
+            ) {
                 seen.extend(self.look(due, arena, processes));
             }
             let rest = (PART_OF_TIME * began.elapsed()).min(REST_MAX);
