@@ -132,10 +132,13 @@ fn pairs(blocks: &[Block]) -> Vec<Block> {
     blocks.chunks(2).map(pair).collect()
 }
 
+/// A figure of a block: of what, and of how much.
+type Figure = fn(&Block) -> (f64, f64);
+
 /// Whether what one block has tells of the next: of the mean latency, the slow ones, or the load.
 fn is_correlated(blocks: &[Block]) -> bool {
     let part = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
-    let figures: [fn(&Block) -> (f64, f64); 3] = [
+    let figures: [Figure; 3] = [
         |block| (block.latency_ns, block.intervals),
         |block| (block.slow, block.intervals),
         |block| (block.seen, block.length_ns),

@@ -91,7 +91,11 @@ mod tests {
 
     /// A request of 100 ticks, or of 10,000 in one of twenty.
     fn stalls(number: u64) -> u64 {
-        if drawn(number) % 20 == 0 { 10_000 } else { 100 }
+        if drawn(number).is_multiple_of(20) {
+            10_000
+        } else {
+            100
+        }
     }
 
     #[test]
@@ -143,7 +147,11 @@ mod tests {
     #[test]
     fn much_that_is_split_counts_more_than_a_little_split_often() {
         let both = |number: u64, a: &[u32], b: &[u32]| {
-            let ticks = if drawn(number) % 20 == 0 { 10_000 } else { 100 };
+            let ticks = if drawn(number).is_multiple_of(20) {
+                10_000
+            } else {
+                100
+            };
             let small = if drawn(number) >> 8 & 15 == 0 {
                 2_300
             } else {

@@ -145,32 +145,18 @@ fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<Pa
     }
 }
 
-/// The share that a call path has by itself, without the calls below it.
-#[derive(Clone, Copy, Debug)]
-pub struct OwnShare {
-    /// The path.
-    pub node: u32,
-    /// Cov(X, L) / Var(L).
-    pub share: f64,
-    /// Its standard error.
-    pub se: f64,
-}
-
-/// Shares of at least `share_min`, in magnitude, that call paths have by themselves.
-pub fn own_shares(round: &RoundSums, share_min: f64) -> Vec<OwnShare> {
+/// Errors of the shares of at least `share_min`, in magnitude, that call paths have by themselves.
+fn own_errors(round: &RoundSums, share_min: f64) -> impl Iterator<Item = f64> {
     let blocks = &round.sums.blocks;
     let total = blocks.total();
-    let share = |node| PartSums::of(&total, Part::Body(node)).fractions()[0];
-    let nodes = (0..round.paths.all().len() as u32).map(|node| (node, share(node)));
-    let large = nodes.filter(|(_, share)| share.abs() >= share_min);
-    large
-        .map(|(node, share)| {
-            let of_block = |sums| PartSums::of(sums, Part::Body(node));
-            let blocks: Vec<PartSums> = blocks.blocks().iter().map(of_block).collect();
-            let [se, _] = errors(&blocks);
-            OwnShare { node, share, se }
-        })
-        .collect()
+    let share = move |node| PartSums::of(&total, Part::Body(node)).fractions()[0];
+    let nodes = 0..round.paths.all().len() as u32;
+    let large = nodes.filter(move |&node| share(node).abs() >= share_min);
+    large.map(|node| {
+        let of_block = |sums| PartSums::of(sums, Part::Body(node));
+        let blocks: Vec<PartSums> = blocks.blocks().iter().map(of_block).collect();
+        errors(&blocks)[0]
+    })
 }
 
 /// The shares that call paths have by themselves, each times its path's weight, added up: the sum and its standard error. Which of two parts
@@ -196,8 +182,7 @@ pub fn weighted_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
 /// The largest error among the shares of at least `share_min` that call paths have by themselves: how far from the truth the
 /// picture may be that a round gives.
 pub fn largest_error(round: &RoundSums, share_min: f64) -> f64 {
-    let shares = own_shares(round, share_min).into_iter();
-    shares.map(|share| share.se).fold(0.0, f64::max)
+    own_errors(round, share_min).fold(0.0, f64::max)
 }
 
 /// What came since refinement looked last, in at most [`BLOCKS_OF_LOOK_MAX`] blocks of consecutive intervals.
