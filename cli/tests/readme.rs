@@ -169,7 +169,7 @@ fn commands_about_the_installation_work() {
     }
 }
 
-/// Runs a command line through the shell, in a folder with three recordings.
+/// Runs a command line through the shell, in a folder with recordings.
 fn run(line: &str) -> Output {
     run_script(&format!("EVENKEEL {line}"))
 }
@@ -183,6 +183,12 @@ fn run_script(script: &str) -> Output {
         ("before.keel", "postgres-transaction.keel"),
         ("after.keel", "postgres-transaction.keel"),
         ("waits.keel", "postgres-rows.keel"),
+        ("before1.keel", "postgres-transaction.keel"),
+        ("before2.keel", "postgres-transaction.keel"),
+        ("before3.keel", "postgres-transaction.keel"),
+        ("after1.keel", "postgres-transaction.keel"),
+        ("after2.keel", "postgres-transaction.keel"),
+        ("after3.keel", "postgres-transaction.keel"),
     ] {
         std::fs::copy(recordings.join(recording), folder.path().join(name)).unwrap();
     }
@@ -275,6 +281,7 @@ fn commands_that_attach_are_understood() {
     for line in attaching {
         let nowhere = line
             .replace("--name postgres", &i32::MAX.to_string())
+            .replace("--name java", &i32::MAX.to_string())
             .replace("4711", &i32::MAX.to_string());
         let output = run(&nowhere);
         let err = String::from_utf8_lossy(&output.stderr);

@@ -187,7 +187,8 @@ fn recursion_deeper_than_any_shadow_stack() {
     // counted it: it was only counted, or the ring was full.
     let seen = profile["intervals_seen"].as_u64().unwrap();
     assert!(
-        seen == intervals - 1 || lost + sampled_out > 0 && seen == intervals,
+        seen == intervals - 1
+            || lost + sampled_out > 0 && (intervals - 2..=intervals).contains(&seen),
         "{seen} of {intervals}, {sampled_out} counted only, {}",
         profile["discarded_by_reason"]
     );
