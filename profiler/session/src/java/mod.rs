@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Refinement is another than that of native code. Each time that classes are loaded again the JVM stands still, and compiled code is
-//! thrown away. So it is done at most [`search::BATCHES_MAX`] times a run, for all levels of calls at once, and stacks say which methods are
+//! thrown away. So it is done at most `BATCHES_MAX` times a run, for all levels of calls at once, and stacks say which methods are
 //! worth it. Intervals are not recorded until the JVM is as fast as before; probes that cost too much are turned off by a byte each.
 //!
 //! Native functions below Java methods are not timed, and neither are intervals on virtual threads: reports say both.
