@@ -78,7 +78,7 @@ pub struct Pattern {
     /// It may be a wait.
     #[serde(default)]
     pub waits: bool,
-    /// With waits followed: holders of these names have [`HELD_MIN`] of the time.
+    /// With waits followed: holders of these names have `HELD_MIN` of the time.
     #[serde(default)]
     pub held_by: Vec<String>,
     /// With waits followed: the holders are in one of these functions.

@@ -8,7 +8,7 @@
 //! end is not written either.
 //!
 //! # Intervals that give their space back
-//! Whether an interval is kept is decided when it ends ([`crate::keeping`]). Until then its records are not read: the consumer reads up to
+//! Whether an interval is kept is decided when it ends (`wire/src/keeping.rs`). Until then its records are not read: the consumer reads up to
 //! `published`. The producer raises it where an interval begins, because what came before is settled, and where a kept one ends. An
 //! interval that is not kept sets `position` back to its beginning.
 //!

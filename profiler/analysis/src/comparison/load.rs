@@ -24,7 +24,7 @@ pub struct Load {
     pub mix: Option<Mix>,
 }
 
-/// The change of the mean latency, divided exactly: E'[L] - E[L] is the sum of
+/// The change of the mean latency, divided exactly: the mean after less the mean before is the sum of
 /// `(p' - p) m` (mix), `p (m' - m)` (within) and `(p' - p)(m' - m)` (both) over the classes, p being a class's part of the intervals and m its
 /// mean latency before, p' and m' after (Kitagawa 1955, "Components of a difference between two rates", with the interaction kept apart).
 #[derive(Clone, Debug, Default, PartialEq)]
