@@ -91,6 +91,7 @@ fn bits<R: Copy>(result: R) -> u64 {
 }
 
 /// Leaves the calls whose frames lie below `sp`: the thread jumps there.
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
 pub fn left_for(sp: u64) {
     let thread = evenkeel_patch::thread::current();
     while thread.replacement != 0 && thread.replacement < sp {
