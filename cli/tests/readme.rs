@@ -210,7 +210,8 @@ fn commands_on_recordings_work() {
         .collect();
     assert!(reading.len() >= 2, "{lines:?}");
     for line in reading {
-        let output = run(line);
+        // The recordings are of a stripped server, where another function is a finding.
+        let output = run(&line.replace("XLogFlush", "pq_getbyte"));
         let (out, err) = (
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),
