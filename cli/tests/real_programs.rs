@@ -34,3 +34,8 @@ fn a_log_that_nobody_reads_in_time() {
 fn commits_that_wait_for_the_disk_in_every_second_ten_seconds() {
     finds_its_cause("changes", "sqlite");
 }
+
+#[test]
+fn sleeps_in_every_second_ten_seconds() {
+    finds_its_cause("changes", "php");
+}

@@ -20,6 +20,7 @@ use super::stacks::{Method, Stacks};
 use crate::error::Error;
 use crate::launch::{self, Ending};
 use crate::lease::Lease;
+use crate::profile::duty_cycle::Slowdown;
 use crate::profile::{Event, Observer, Settings};
 
 /// How long a look at the profile is at first. Each is twice as long as the one before.
@@ -167,7 +168,11 @@ impl<'a> Session<'a> {
         let estimated = look.profile.overhead.estimated_fraction;
         let measured = self.records.duty_cycle.told_apart(look.self_cost);
         let slowed = measured.unwrap_or(0.0).max(estimated);
-        self.records.duty_cycle.limit_by_slowdown(slowed, 0.0);
+        self.records.duty_cycle.limit_by_slowdown(Slowdown {
+            recorded: slowed,
+            passed: 0.0,
+            mean_ticks: look.profile.mean_ns * options.ticks_per_ns,
+        });
         let closed = self.close_costly(&look)?;
         let opened = closed == 0 && self.may_open() && self.open_more(interrupted, observer)?;
         let leads_on = opened || closed > 0;

@@ -8,6 +8,7 @@
 mod bypass;
 mod keeping;
 mod limiter;
+mod recent;
 mod sampling;
 mod spare;
 
@@ -20,8 +21,9 @@ use evenkeel_wire::{Mode, now_ticks};
 
 use crate::arena::Arena;
 use bypass::BypassWindows;
-use keeping::Keeping;
 use limiter::OverheadLimiter;
+pub use limiter::Slowdown;
+use recent::RecentLatencies;
 use sampling::SamplingWindows;
 
 /// What the duty cycle depends on.
@@ -48,7 +50,7 @@ enum Windows {
 pub struct DutyCycle {
     rule: SamplingRule,
     limiter: OverheadLimiter,
-    keeping: Keeping,
+    recent: RecentLatencies,
     windows: Windows,
 }
 
@@ -63,7 +65,7 @@ impl DutyCycle {
         DutyCycle {
             rule,
             limiter: OverheadLimiter::new(overhead_max, rule),
-            keeping: Keeping::default(),
+            recent: RecentLatencies::default(),
             windows,
         }
     }
@@ -78,12 +80,12 @@ impl DutyCycle {
         self.limiter.told_apart(measured?)
     }
 
-    /// Recorded intervals take longer by this fraction, and others by `passed`, since the probes are there: no more of them are recorded than
-    /// keep the mean of all within `--max-overhead`. Has no effect where threads are followed. The fraction that may be recorded.
-    pub fn limit_by_slowdown(&mut self, fraction: f64, passed: f64) -> f64 {
+    /// Recorded intervals take longer since the probes are there: no more of them are recorded than keep the mean of all within
+    /// `--max-overhead`. Has no effect where threads are followed. The fraction that may be recorded.
+    pub fn limit_by_slowdown(&mut self, slowdown: Slowdown) -> f64 {
         match self.windows {
             Windows::Bypass(_) if self.rule != SamplingRule::All => {
-                self.limiter.limit_by_slowdown(fraction, passed)
+                self.limiter.limit_by_slowdown(slowdown)
             }
             Windows::Bypass(_) | Windows::Sampling(_) => 1.0,
         }
@@ -95,12 +97,13 @@ impl DutyCycle {
         let random = (now_ticks().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
         let mode = match &mut self.windows {
             Windows::Bypass(windows) => {
-                if let Some(skip) = self.limiter.decide(now, work) {
+                let is_news = self.recent.take(now, by_class);
+                if let Some(skip) = self.limiter.decide(now, work, self.recent.mean_ticks()) {
                     control.skip_65536.store(skip, Release);
                 }
-                if self.rule == SamplingRule::Latency {
+                if is_news && self.rule == SamplingRule::Latency {
                     let kept = self.limiter.kept();
-                    self.keeping.adjust(now, by_class, kept, &control.keep);
+                    keeping::keep(self.recent.by_class(), kept, &control.keep);
                 }
                 windows.turn(now, random)
             }

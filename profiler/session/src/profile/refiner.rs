@@ -85,6 +85,8 @@ pub(crate) struct Decision {
     pub(crate) offered: Vec<Candidate>,
     /// What to report: steps, or that there are none left.
     pub(crate) news: Option<Vec<Candidate>>,
+    /// What the probes cost that stay.
+    pub(crate) cost: Cost,
     /// What to do until the next look.
     then: Then,
 }
@@ -189,7 +191,10 @@ impl Refiner {
             false => None,
         };
         let cost = Cost::of(&look.profile, at.measured, at.passed_ns);
-        let decision = decision.unwrap_or_else(|| self.steps(look, cost, &patience, has_new));
+        let decision = match decision {
+            Some(repairs) => Decision { cost, ..repairs },
+            None => self.steps(look, cost, &patience, has_new),
+        };
         self.search.look_from(at.intervals);
         decision
     }
@@ -235,6 +240,7 @@ impl Refiner {
         if !self.refines() {
             return Decision {
                 news,
+                cost,
                 then: Then::Go(Pace::Rest),
                 ..Decision::default()
             };
@@ -258,6 +264,7 @@ impl Refiner {
             actions,
             offered,
             news,
+            cost: cost.without(&closings),
             then: match is_at_end {
                 true => Then::RestElse(pace),
                 false => Then::Go(pace),

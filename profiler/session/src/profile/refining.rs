@@ -6,6 +6,7 @@ use evenkeel_analysis::Analysis;
 use evenkeel_analysis::analysis::Snapshot;
 use evenkeel_analysis::findings::warnings::Warning;
 
+use super::duty_cycle::Slowdown;
 use super::refiner::{Code, Moment, Refiner};
 use super::{Event, Observer, Planting, Session};
 use crate::refine::{Candidate, Cost, Step};
@@ -73,11 +74,15 @@ impl Session<'_> {
             measured: self.duty_cycle.told_apart(look.self_cost),
             passed_ns,
         };
-        self.limit_by_cost(&look);
         self.watch.mean_ns = look.profile.mean_ns;
         let (refiner, mut code) = self.refiner();
         refiner.open_below_refused_entries(&mut code);
         let decision = refiner.decide(&look, &moment);
+        self.limit_by_cost(
+            decision.cost,
+            look.profile.mean_ns,
+            moment.measured.is_some(),
+        );
         if let Some(next) = &decision.news {
             self.report_steps(&look, next, observer);
         }
@@ -136,17 +141,17 @@ impl Session<'_> {
         named
     }
 
-    /// Records fewer intervals where those that are recorded take longer than the user allows: by what was measured, where that
-    /// is told apart from chance, or by what is estimated.
-    fn limit_by_cost(&mut self, look: &Snapshot) {
-        let estimated = look.profile.overhead.estimated_fraction;
-        let measured = self.duty_cycle.told_apart(look.self_cost);
-        let cost = Cost::of(&look.profile, measured, self.passed_ns());
-        let slowed = measured.unwrap_or(0.0).max(estimated);
-        let recorded = self.duty_cycle.limit_by_slowdown(slowed, cost.passed);
+    /// Records fewer intervals where those that are recorded take longer than the user allows: by what the probes that stay cost of intervals of
+    /// `mean_ns`, `measured` or estimated.
+    fn limit_by_cost(&mut self, cost: Cost, mean_ns: f64, measured: bool) {
+        let recorded = self.duty_cycle.limit_by_slowdown(Slowdown {
+            recorded: cost.spent,
+            passed: cost.passed,
+            mean_ticks: mean_ns * self.clock.ticks_per_ns(),
+        });
         self.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
-            measured: measured.is_some(),
-            fraction: slowed,
+            measured,
+            fraction: cost.spent,
             recorded,
         });
     }

@@ -8,10 +8,12 @@ use super::policy::{CALLS_MIN, COST_MAX, MUCH, PASSED_MAX};
 use super::{Cost, Limits, State, cost};
 
 /// A probe to take out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Closing {
     /// The number of the probe.
     pub id: u32,
+    /// How often it runs in an interval.
+    pub calls: f64,
     /// For what it costs, not only to make room.
     pub over_budget: bool,
 }
@@ -66,7 +68,12 @@ pub(crate) fn to_close(
             excess_cost -= cost_of(id);
             excess_passed -= calls_of(id) * spent.passed_of_a_call;
             excess_probes -= 1;
-            closed.push(Closing { id, over_budget });
+            let calls = calls_of(id);
+            closed.push(Closing {
+                id,
+                calls,
+                over_budget,
+            });
         }
     }
     closed
@@ -98,24 +105,28 @@ mod tests {
     use crate::refine::known::{Calls, Known};
     use crate::tests::example::{LIMITS, at, example};
 
-    fn closed_at(profile: &Profile, limits: &Limits, measured: Option<f64>) -> Vec<Closing> {
+    fn closed_at(profile: &Profile, limits: &Limits, measured: Option<f64>) -> Vec<(u32, bool)> {
         closed_of(profile, limits, Cost::of(profile, measured, 0.0))
     }
 
-    fn closed_of(profile: &Profile, limits: &Limits, spent: Cost) -> Vec<Closing> {
+    fn closed_of(profile: &Profile, limits: &Limits, spent: Cost) -> Vec<(u32, bool)> {
         let (_, probes) = example();
         let mut known = Known::default();
         known.function_mut(at(0xa)).calls = Calls::Opened;
         let state = State::of(&probes, &[], &known);
-        to_close(profile, spent, limits, &state, &[0, 1, 2, 3])
+        let closings = to_close(profile, spent, limits, &state, &[0, 1, 2, 3]);
+        closings
+            .iter()
+            .map(|closing| (closing.id, closing.over_budget))
+            .collect()
     }
 
-    fn closed(profile: &Profile, limits: &Limits) -> Vec<Closing> {
+    fn closed(profile: &Profile, limits: &Limits) -> Vec<(u32, bool)> {
         closed_at(profile, limits, None)
     }
 
-    fn goes(id: u32, over_budget: bool) -> Closing {
-        Closing { id, over_budget }
+    fn goes(id: u32, over_budget: bool) -> (u32, bool) {
+        (id, over_budget)
     }
 
     #[test]
@@ -146,7 +157,7 @@ mod tests {
         assert!((measured.passed - 0.058).abs() < 1e-9);
         let ids: Vec<u32> = closed_of(&profile, limits, measured)
             .iter()
-            .map(|closing| closing.id)
+            .map(|&(id, _)| id)
             .collect();
         assert_eq!(ids[0], 3);
         assert!(ids.len() > 1 && ids.len() < 4, "{ids:?}");

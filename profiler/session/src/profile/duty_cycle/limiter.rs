@@ -64,6 +64,29 @@ impl Cost {
     }
 }
 
+/// By how much longer intervals take since the probes are there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Slowdown {
+    /// Those that are recorded, as a fraction of their latency.
+    pub recorded: f64,
+    /// All others.
+    pub passed: f64,
+    /// Of intervals with this mean latency.
+    pub mean_ticks: f64,
+}
+
+impl Slowdown {
+    /// The same time, as fractions of another mean latency.
+    fn at(self, mean_ticks: f64) -> Slowdown {
+        let part = self.mean_ticks / mean_ticks.max(1.0);
+        Slowdown {
+            recorded: self.recorded * part,
+            passed: self.passed * part,
+            mean_ticks,
+        }
+    }
+}
+
 /// Decides which fraction of the intervals is recorded, and which of these is kept.
 #[derive(Debug)]
 pub struct OverheadLimiter {
@@ -76,8 +99,8 @@ pub struct OverheadLimiter {
     recorded: f64,
     /// Fraction of those that is kept when they end.
     kept: f64,
-    /// At most this, for what recording was measured to slow them by.
-    recorded_max: f64,
+    /// What recording slows them by.
+    slowdown: Slowdown,
     last: Spent,
     draining: Duration,
     spare: Option<SpareTime>,
@@ -109,7 +132,7 @@ impl OverheadLimiter {
             rule: SamplingRule::Uniform,
             recorded: 1.0,
             kept: 1.0,
-            recorded_max: 1.0,
+            slowdown: Slowdown::default(),
             last,
             draining: Duration::ZERO,
             spare: None,
@@ -131,12 +154,20 @@ impl OverheadLimiter {
         (least > self.overhead_max).then_some(measured.fraction)
     }
 
-    /// Recorded intervals take longer by this fraction, and all others by `passed`. The fraction of all that may be recorded.
-    pub fn limit_by_slowdown(&mut self, fraction: f64, passed: f64) -> f64 {
-        let left = (self.overhead_max - passed).max(0.0);
-        let of_recording = (fraction - passed).max(1e-9);
-        self.recorded_max = (left / of_recording).clamp(RECORDED_AT_LEAST, 1.0);
-        self.recorded_max
+    /// From now on probes slow intervals by so much. The fraction of all that may be recorded.
+    pub fn limit_by_slowdown(&mut self, slowdown: Slowdown) -> f64 {
+        self.slowdown = slowdown;
+        self.recorded_max(slowdown)
+    }
+
+    /// The fraction of all intervals that may be recorded, slowed by so much.
+    fn recorded_max(&self, slowdown: Slowdown) -> f64 {
+        if slowdown.recorded <= self.overhead_max {
+            return 1.0;
+        }
+        let left = (self.overhead_max - slowdown.passed).max(0.0);
+        let of_recording = (slowdown.recorded - slowdown.passed).max(1e-9);
+        (left / of_recording).clamp(RECORDED_AT_LEAST, 1.0)
     }
 
     /// How many times the budget was spent since this was last asked. As in [`OverheadLimiter::decide`].
@@ -175,8 +206,9 @@ impl OverheadLimiter {
         spare.map_or(1.0, |spare| spare.taken(now, used).max(TAKEN_AT_LEAST))
     }
 
-    /// The fraction of intervals not to record, in 1/65536, when it is time to set it.
-    pub fn decide(&mut self, now: Instant, work: Work) -> Option<u32> {
+    /// The fraction of intervals not to record, in 1/65536, when it is time to set it. `mean_ticks`: the mean latency of the last seconds. A
+    /// probe takes as long in a slow interval as in a quick one, and less of it.
+    pub fn decide(&mut self, now: Instant, work: Work, mean_ticks: Option<f64>) -> Option<u32> {
         if now.duration_since(self.last.at) < PERIOD {
             return None;
         }
@@ -202,7 +234,9 @@ impl OverheadLimiter {
             ),
         };
         if self.rule != SamplingRule::All {
-            self.recorded = self.recorded.clamp(RECORDED_AT_LEAST, self.recorded_max);
+            let slowdown = mean_ticks.map_or(self.slowdown, |mean| self.slowdown.at(mean));
+            let most = self.recorded_max(slowdown);
+            self.recorded = self.recorded.clamp(RECORDED_AT_LEAST, most);
         }
         self.kept = self.kept.clamp(KEPT_AT_LEAST, 1.0);
         Some(((1.0 - self.recorded) * ONE) as u32)
@@ -236,6 +270,14 @@ mod tests {
         }
     }
 
+    fn slowdown(recorded: f64, passed: f64) -> Slowdown {
+        Slowdown {
+            recorded,
+            passed,
+            mean_ticks: 1000.0,
+        }
+    }
+
     /// Twice the budget: every second interval. Half of it then: a tenth more each time, until all are recorded after eight
     /// (1.1^8 > 2).
     #[test]
@@ -245,12 +287,12 @@ mod tests {
         limiter.draining = Duration::from_millis(100);
         // 100 ms of draining and a million records of 20 ns: 0.12 of a processor.
         assert_eq!(
-            limiter.decide(start + SECOND, work(1_000_000, 20.0)),
+            limiter.decide(start + SECOND, work(1_000_000, 20.0), None),
             Some(32768)
         );
         let skipped = |limiter: &mut OverheadLimiter, second| {
             limiter.draining += Duration::from_millis(30);
-            limiter.decide(start + second * SECOND, work(1_000_000, 20.0))
+            limiter.decide(start + second * SECOND, work(1_000_000, 20.0), None)
         };
         // 45 % and 39.5 % are left out then.
         assert_eq!(skipped(&mut limiter, 2), Some(29491));
@@ -271,14 +313,14 @@ mod tests {
             ..OverheadLimiter::with_budget(0.06, start)
         };
         limiter.draining = Duration::from_millis(120);
-        assert_eq!(limiter.decide(start + SECOND, work(0, 0.0)), Some(0));
+        assert_eq!(limiter.decide(start + SECOND, work(0, 0.0), None), Some(0));
         assert!((limiter.kept() - 0.5).abs() < 1e-9, "{}", limiter.kept());
         limiter.draining += Duration::from_millis(15);
-        let skipped = limiter.decide(start + 2 * SECOND, work(1_000_000, 90.0));
+        let skipped = limiter.decide(start + 2 * SECOND, work(1_000_000, 90.0), None);
         assert_eq!(skipped, Some(32768));
         assert!((limiter.kept() - 0.5).abs() < 1e-9, "{}", limiter.kept());
         limiter.rule = SamplingRule::All;
-        let skipped = limiter.decide(start + 3 * SECOND, work(100_000_000, 90.0));
+        let skipped = limiter.decide(start + 3 * SECOND, work(100_000_000, 90.0), None);
         assert_eq!((skipped, limiter.kept()), (Some(0), 1.0));
     }
 
@@ -290,17 +332,37 @@ mod tests {
             overhead_max: 0.03,
             ..OverheadLimiter::with_budget(0.06, start)
         };
-        assert_eq!(limiter.limit_by_slowdown(0.02, 0.0), 1.0);
-        assert_eq!(limiter.decide(start + SECOND, work(0, 0.0)), Some(0));
-        assert_eq!(limiter.limit_by_slowdown(0.06, 0.0), 0.5);
+        assert_eq!(limiter.limit_by_slowdown(slowdown(0.02, 0.0)), 1.0);
+        assert_eq!(limiter.decide(start + SECOND, work(0, 0.0), None), Some(0));
+        assert_eq!(limiter.limit_by_slowdown(slowdown(0.06, 0.0)), 0.5);
         // 1 % is for intervals that are not recorded: of the 2 % that are left, recorded ones take 5 % more each.
-        let recorded = limiter.limit_by_slowdown(0.06, 0.01);
+        let recorded = limiter.limit_by_slowdown(slowdown(0.06, 0.01));
         assert!((recorded - 0.4).abs() < 1e-9);
-        assert_eq!(limiter.limit_by_slowdown(0.06, 0.0), 0.5);
+        assert_eq!(limiter.limit_by_slowdown(slowdown(0.06, 0.0)), 0.5);
         assert_eq!(
-            limiter.decide(start + 2 * SECOND, work(0, 0.0)),
+            limiter.decide(start + 2 * SECOND, work(0, 0.0), None),
             Some(32768)
         );
+    }
+
+    /// Of intervals of 1,000 ticks probes take 60 %, and 6 % where nothing is recorded, twice what is allowed: hardly any may be recorded. Once
+    /// intervals take twenty times as long, 3 % and 0.3 %: all of them.
+    #[test]
+    fn what_costs_much_of_quick_intervals_costs_little_of_slow_ones() {
+        let start = Instant::now();
+        let mut limiter = OverheadLimiter {
+            overhead_max: 0.03,
+            ..OverheadLimiter::with_budget(0.06, start)
+        };
+        let least = limiter.limit_by_slowdown(slowdown(0.6, 0.06));
+        assert!(least < 0.002, "{least}");
+        let second = |n: u32| start + n * SECOND;
+        let left_out = limiter.decide(second(1), work(0, 0.0), Some(1000.0));
+        assert_eq!(left_out, Some(65536 - 64));
+        let grown = (2..100).map(|n| limiter.decide(second(n), work(0, 0.0), Some(20_000.0)));
+        assert_eq!(grown.last(), Some(Some(0)));
+        let left_out = limiter.decide(second(100), work(0, 0.0), Some(1000.0));
+        assert_eq!(left_out, Some(65536 - 64));
     }
 
     /// 4.2 % ±1 were measured, 3 % are allowed: one error above it, which is chance as often as not. ±0.5 is not, but three pairs
@@ -320,11 +382,15 @@ mod tests {
         assert_eq!(limiter.told_apart(measured(0.042, 0.01, 20)), None);
         assert_eq!(limiter.told_apart(measured(0.042, 0.005, 3)), None);
         let slowed = limiter.told_apart(measured(0.042, 0.005, 20)).unwrap();
-        assert!(limiter.limit_by_slowdown(slowed, 0.0) < 0.72);
-        limiter.decide(start + SECOND, work(0, 0.0));
+        assert!(limiter.limit_by_slowdown(slowdown(slowed, 0.0)) < 0.72);
+        limiter.decide(start + SECOND, work(0, 0.0), None);
         let slowed = limiter.told_apart(measured(0.02, 0.004, 30));
-        assert_eq!(limiter.limit_by_slowdown(slowed.unwrap_or(0.0), 0.0), 1.0);
-        let left_out = (2..8).map(|second| limiter.decide(start + second * SECOND, work(0, 0.0)));
+        assert_eq!(
+            limiter.limit_by_slowdown(slowdown(slowed.unwrap_or(0.0), 0.0)),
+            1.0
+        );
+        let left_out =
+            (2..8).map(|second| limiter.decide(start + second * SECOND, work(0, 0.0), None));
         assert_eq!(left_out.last(), Some(Some(0)));
     }
 
@@ -348,11 +414,11 @@ mod tests {
         let mut limiter = OverheadLimiter::with_budget(0.0, start);
         limiter.draining = SECOND;
         assert_eq!(
-            limiter.decide(start + SECOND, work(0, 0.0)),
+            limiter.decide(start + SECOND, work(0, 0.0), None),
             Some(65536 - 64)
         );
         assert_eq!(
-            limiter.decide(start + SECOND, work(0, 0.0)),
+            limiter.decide(start + SECOND, work(0, 0.0), None),
             None,
             "too early"
         );
