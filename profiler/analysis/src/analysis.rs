@@ -276,7 +276,7 @@ impl Analysis {
         }
         let combined = rounds.combined(&self.intake.plans, (at, base));
         let mut others = Others {
-            elsewhere: rounds.found_elsewhere(at),
+            elsewhere: rounds.found_elsewhere(at, &self.intake.latencies),
             together: None,
         };
         let mut detail = base;

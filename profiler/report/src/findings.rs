@@ -28,6 +28,7 @@ pub fn sentences(profile: &Profile, finding: &Finding, tail: &str) -> Vec<String
     out.push(amount(finding, tail));
     out.extend(classes(profile, finding));
     out.extend(waits(finding));
+    out.extend(timed_inside(finding));
     out.extend(seen_inside(finding));
     out.extend(unnamed(finding));
     if finding.share < 0.0 {
@@ -126,6 +127,18 @@ fn waits(finding: &Finding) -> Option<String> {
         }
     }
     Some(text + ".")
+}
+
+/// What another round timed inside of the finding's function.
+fn timed_inside(finding: &Finding) -> Option<String> {
+    let inside = finding.timed_inside.as_ref()?;
+    Some(format!(
+        "Inside of it, timed in round {} ({}): {}, {} of its share.",
+        inside.round,
+        counted(inside.intervals, "interval"),
+        last_of(&inside.functions, PATH_WIDTH),
+        units::whole_percent(inside.of_share.min(1.0)),
+    ))
 }
 
 /// What stacks of slow intervals showed inside of the finding's function.

@@ -28,6 +28,7 @@ use std::collections::BTreeMap;
 
 use crate::findings::factors::Ranked;
 use crate::intervals::classes::{ClassSums, ClassTable};
+use crate::rounds::other_rounds::Elsewhere;
 use crate::sites::Kind;
 use crate::sums::moments::{co_moment, fraction};
 use crate::sums::parts::{Part, VarianceTree};
@@ -39,7 +40,8 @@ use partition::{Measured, Partition};
 use plumbing::is_unnamed;
 
 pub use model::{
-    Advice, Finding, FindingClass, GivesUp, Holder, Meanwhile, Trade, Uncovered, Unnamed,
+    Advice, Finding, FindingClass, GivesUp, Holder, Meanwhile, TimedInside, Trade, Uncovered,
+    Unnamed,
 };
 
 /// Share of a finding, at least.
@@ -50,6 +52,10 @@ const FACTOR_PART: f64 = 0.25;
 const CLASSES_MAX: usize = 8;
 /// A class is listed from this part of the finding's time on.
 const CLASS_PART: f64 = 0.01;
+/// Another round is of the load of the run if it stands for so much of the variance of all intervals.
+const COVERAGE_MIN: f64 = 0.5;
+/// What another round timed inside of a finding is told from this part of its share on.
+const INSIDE_MIN: f64 = 0.5;
 /// A function without a name is told from this part of the finding's time on.
 const UNNAMED_PART: f64 = 0.5;
 
@@ -59,6 +65,7 @@ pub fn findings(
     detail: &RoundSums,
     classes: &ClassTable,
     factors: &[Ranked],
+    elsewhere: &[Elsewhere],
     threshold: f64,
     ticks_per_ns: f64,
 ) -> (Vec<Finding>, Uncovered) {
@@ -88,6 +95,7 @@ pub fn findings(
         classes,
         causes: &causes,
         partition: &partition,
+        elsewhere,
         ticks_per_ns,
     };
     let mut found: Vec<(usize, Finding)> = (0..partition.findings.len())
@@ -127,6 +135,7 @@ struct Builder<'a> {
     classes: &'a ClassTable,
     causes: &'a Causes,
     partition: &'a Partition,
+    elsewhere: &'a [Elsewhere],
     ticks_per_ns: f64,
 }
 
@@ -170,8 +179,35 @@ impl Builder<'_> {
             waits_for,
             meanwhile,
             paths: self.paths(entered),
+            timed_inside: self.timed_inside(at),
             ..Finding::default()
         }
+    }
+
+    /// The deepest of what another round of the same load says of the time of a finding: a path that explains most of it.
+    fn timed_inside(&self, at: usize) -> Option<TimedInside> {
+        let context = |node: u32| self.causes.of_node[node as usize] as usize;
+        let is_of_finding =
+            |found: &&Elsewhere| self.partition.of_context[context(found.above)] == Some(at);
+        let deepest = self
+            .elsewhere
+            .iter()
+            .filter(is_of_finding)
+            .filter(|found| found.coverage >= COVERAGE_MIN && found.of_share >= INSIDE_MIN)
+            .max_by(|a, b| {
+                let worth = |found: &Elsewhere| {
+                    found.of_share * (1.0 + found.functions.len() as f64).log2()
+                };
+                worth(a).total_cmp(&worth(b))
+            })?;
+        Some(TimedInside {
+            functions: deepest.functions.clone(),
+            round: deepest.seen.round,
+            intervals: deepest.seen.intervals,
+            share: deepest.seen.share,
+            se: deepest.seen.se,
+            of_share: deepest.of_share,
+        })
     }
 
     /// The outermost calls of the finding's function.

@@ -47,6 +47,9 @@ pub struct Finding {
     /// Nobody has timed it: stacks of slow intervals show it, and it has no share.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seen_only: bool,
+    /// What another round timed inside of the function, deeper than the round that the profile rests on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_inside: Option<TimedInside>,
     /// What stacks of slow intervals showed inside of the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_inside: Option<SeenInside>,
@@ -63,6 +66,23 @@ pub struct Finding {
     /// How to check that by the server's own means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
+}
+
+/// What another round of refinement timed inside of a finding's function.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimedInside {
+    /// The functions below the finding's, outermost first.
+    pub functions: Vec<String>,
+    /// Number of the round, from 1.
+    pub round: usize,
+    /// Its intervals.
+    pub intervals: u64,
+    /// Cov(X, L) / Var(L) of the last function's inclusive time, in that round.
+    pub share: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// The part of that round's share of the finding's function.
+    pub of_share: f64,
 }
 
 /// A finding within one class of intervals.

@@ -185,12 +185,12 @@ impl Rounds {
         self.rounds.iter().map(line).collect()
     }
 
-    /// What each round but `chosen` has found, with its index, the newest first.
-    pub fn found_elsewhere(&self, chosen: usize) -> Vec<(usize, RoundFindings)> {
+    /// What each round but `chosen` has found, with its index, the newest first. `all`: latencies of all intervals of the run.
+    pub fn found_elsewhere(&self, chosen: usize, all: &Latencies) -> Vec<(usize, RoundFindings)> {
         let others = self.rounds.iter().enumerate().rev();
         others
             .filter(|&(at, _)| at != chosen)
-            .filter_map(|(at, round)| Some((at, round.found()?)))
+            .filter_map(|(at, round)| Some((at, round.found(all)?)))
             .collect()
     }
 
@@ -208,10 +208,14 @@ impl Rounds {
 }
 
 impl Round {
-    fn found(&self) -> Option<RoundFindings> {
+    fn found(&self, all: &Latencies) -> Option<RoundFindings> {
         let detail = self.detail.as_deref();
         let found = || detail.map(|detail| RoundFindings::of(detail, FINDING_MIN));
-        self.found.clone().or_else(found)
+        let mut found = self.found.clone().or_else(found)?;
+        found.coverage = self
+            .sums()
+            .map_or(0.0, |sums| worth::coverage(sums, self.lost, all));
+        Some(found)
     }
 
     /// Its sums, retired or not.

@@ -18,6 +18,8 @@ use crate::sums::round_sums::RoundSums;
 /// The paths that explained much of a round's variance.
 #[derive(Clone, Debug)]
 pub struct RoundFindings {
+    /// The part of the variance of all intervals that the round stands for.
+    pub(super) coverage: f64,
     paths: Paths,
     intervals: u64,
     found: Vec<Found>,
@@ -67,11 +69,30 @@ impl RoundFindings {
         });
         let found = found.filter(|found| found.share.abs() > ERRORS_MIN * found.se);
         RoundFindings {
+            coverage: 0.0,
             found: found.collect(),
             paths: round.paths.clone(),
             intervals: total.intervals,
             took,
         }
+    }
+
+    /// The deepest node above a path that `chosen` has, and those below it, innermost first.
+    fn placed(&self, node: u32, chosen: &VarianceTree<'_>) -> (Counterparts, Vec<u32>) {
+        let (mut here, mut below) = (node, Vec::new());
+        loop {
+            if let Some(in_chosen) = self.counterpart(here, chosen) {
+                return (Counterparts { here, in_chosen }, below);
+            }
+            below.push(here);
+            here = self.paths.get(here).parent;
+        }
+    }
+
+    /// The share of a node above one that was found.
+    fn share_of(&self, node: u32) -> f64 {
+        let found = self.found.iter().find(|found| found.node == node);
+        found.map_or(1.0, |found| found.share)
     }
 
     /// The node of a path among other call paths, if it was called there.
@@ -84,6 +105,12 @@ impl RoundFindings {
         let same = |&&other: &&u32| is_same_step(path, others.paths.get(other));
         others.children(above).iter().find(same).copied()
     }
+}
+
+/// One node in two trees.
+struct Counterparts {
+    here: u32,
+    in_chosen: u32,
 }
 
 /// A call that another round has timed and the reported one has not, or not all the time: it may have been made there, too.
@@ -138,6 +165,21 @@ fn is_same_step(a: &Path, b: &Path) -> bool {
     a.probe == b.probe && a.state.map(|state| state.step()) == b.state.map(|state| state.step())
 }
 
+/// A path that another round has found and the reported one does not have.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// What is known of it.
+    pub seen: PathSeen,
+    /// The deepest node of the reported tree that is above it.
+    pub above: u32,
+    /// The functions below that node, outermost first.
+    pub functions: Vec<String>,
+    /// The part of that node's share that the path has, in its round.
+    pub of_share: f64,
+    /// The part of the variance of all intervals that the round stands for.
+    pub coverage: f64,
+}
+
 /// The paths that other rounds have found and `chosen`, the tree of the reported one, does not have; each once, from the
 /// newest round that found it, largest share first. `others`: rounds with their index, the newest first.
 pub fn seen_elsewhere(
@@ -145,8 +187,8 @@ pub fn seen_elsewhere(
     others: &[(usize, RoundFindings)],
     sites: &SiteTable,
     ticks_per_ns: f64,
-) -> Vec<PathSeen> {
-    let mut seen: Vec<PathSeen> = Vec::new();
+) -> Vec<Elsewhere> {
+    let mut seen: Vec<Elsewhere> = Vec::new();
     let nothing = Sums::default();
     for (round, findings) in others {
         let names = VarianceTree::new(&findings.paths, &nothing, sites);
@@ -156,19 +198,29 @@ pub fn seen_elsewhere(
             .filter(|found| findings.counterpart(found.node, chosen).is_none());
         for found in missing {
             let path = names.path(Part::Call(found.node));
-            if seen.iter().all(|other| other.path != path) {
-                seen.push(PathSeen {
+            if seen.iter().any(|other| other.seen.path == path) {
+                continue;
+            }
+            let (above, below) = findings.placed(found.node, chosen);
+            let is_call = |&node: &u32| names.state(node).is_none();
+            let calls = below.into_iter().rev().filter(is_call);
+            seen.push(Elsewhere {
+                functions: calls.map(|node| names.function(Part::Call(node))).collect(),
+                of_share: fraction(found.share, findings.share_of(above.here)),
+                above: above.in_chosen,
+                coverage: findings.coverage,
+                seen: PathSeen {
                     path,
                     round: round + 1,
                     intervals: findings.intervals,
                     share: found.share,
                     se: found.se,
                     mean_ns: found.mean / ticks_per_ns,
-                });
-            }
+                },
+            });
         }
     }
-    seen.sort_by(|a, b| b.share.abs().total_cmp(&a.share.abs()));
+    seen.sort_by(|a, b| b.seen.share.abs().total_cmp(&a.seen.share.abs()));
     seen.truncate(PATHS_MAX);
     seen
 }

@@ -33,7 +33,7 @@ pub(super) fn worth(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
 }
 
 /// The part of the variance of all intervals that it stands for.
-fn coverage(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
+pub(super) fn coverage(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
     let part = match all.intervals() {
         0 => 1.0,
         _ => all.part_in(&round.sums.histogram, ERRORS_MIN),

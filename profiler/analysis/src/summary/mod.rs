@@ -108,19 +108,21 @@ fn explain(profile: &mut Profile, inputs: &Inputs<'_>, total: &Sums) {
         exponent: options.specificity,
     };
     let ranked = factors::factors(&tree, blocks, selection);
+    let elsewhere =
+        other_rounds::seen_elsewhere(&tree, &inputs.elsewhere, inputs.sites, ticks_per_ns);
     (profile.findings, profile.uncovered) = findings::findings(
         &tree,
         round,
         inputs.classes,
         &ranked,
+        &elsewhere,
         options.threshold,
         ticks_per_ns,
     );
     profile.factors = ranked.into_iter().map(|ranked| ranked.factor).collect();
     profile.trades = factors::trades(&tree, blocks, options.threshold.max(findings::FINDING_MIN));
     profile.cohorts = cohorts::cohorts(&tree, histogram, ticks_per_ns);
-    profile.seen_elsewhere =
-        other_rounds::seen_elsewhere(&tree, &inputs.elsewhere, inputs.sites, ticks_per_ns);
+    profile.seen_elsewhere = elsewhere.into_iter().map(|found| found.seen).collect();
     profile.classes = classes::classes(&tree, inputs);
     profile.attributes =
         attribute_lines::attributes(total, blocks, inputs.attributes, ticks_per_ns);

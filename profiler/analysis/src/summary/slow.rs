@@ -7,29 +7,44 @@ use crate::sites::Kind;
 use crate::slow::Evidence;
 use crate::slow::model::{SeenInside, SlowPath};
 
+/// Most of the variance.
+const MOST: f64 = 0.5;
+
 /// Adds it.
 pub(super) fn add(profile: &mut Profile, slow: &Evidence, ticks_per_ns: f64) {
     profile.slow_stacks = slow.summary(ticks_per_ns);
     for finding in &mut profile.findings {
         finding.seen_inside = slow.inside(&finding.function);
     }
-    let explains_all = profile.explains_a_part().is_none();
-    let Some(stacks) = profile.slow_stacks.as_ref().filter(|_| !explains_all) else {
+    add_unexplained(profile);
+}
+
+/// Adds what stacks show and the profile does not explain.
+fn add_unexplained(profile: &mut Profile) {
+    let Some(missing) = profile.explains_a_part().map(|missing| missing.share) else {
+        return;
+    };
+    let Some(stacks) = &profile.slow_stacks else {
         return;
     };
     if let Some(finding) = finding(&stacks.common, stacks.stacks) {
-        let is_named = |other: &Finding| {
-            let below = other
-                .seen_inside
-                .iter()
-                .flat_map(|inside| &inside.functions);
-            other.function == finding.function
-                || below.into_iter().any(|name| *name == finding.function)
+        let told = match missing > MOST {
+            // The findings are of other intervals: what comes first has to be of the slow ones.
+            true => 1,
+            false => usize::MAX,
         };
-        if !profile.findings.iter().any(is_named) {
+        let mut others = profile.findings.iter().take(told);
+        if !others.any(|other| names(other, &finding.function)) {
             profile.findings.insert(0, finding);
         }
     }
+}
+
+/// Whether a finding is of a function, or says that it was seen inside of it.
+fn names(finding: &Finding, function: &str) -> bool {
+    let below = finding.seen_inside.iter();
+    let mut below = below.flat_map(|inside| &inside.functions);
+    finding.function == function || below.any(|name| name == function)
 }
 
 /// A finding without a share: nobody has timed it. It is of the deepest function of the path that has a name, below the interval's.
@@ -63,6 +78,51 @@ fn finding(common: &SlowPath, of_stacks: u64) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::{NotSeenInside, Sampling};
+    use crate::slow::model::SlowStacks;
+
+    /// Stacks show flush below insert. Of a profile that stands for `part` of the variance, in which wait is first and insert, with flush seen
+    /// inside of it, second.
+    fn first_with(part: f64) -> Finding {
+        let named = |function: &str| Finding {
+            function: function.to_owned(),
+            ..Finding::default()
+        };
+        let mut insert = named("insert");
+        insert.seen_inside = Some(SeenInside {
+            functions: vec!["flush".to_owned()],
+            ..SeenInside::default()
+        });
+        let sampling = Sampling {
+            slow_not_seen_inside: NotSeenInside {
+                share: 1.0 - part,
+                ..NotSeenInside::default()
+            },
+            ..Sampling::default()
+        };
+        let common = SlowPath {
+            functions: ["statement", "insert", "flush"].map(str::to_owned).to_vec(),
+            ..SlowPath::default()
+        };
+        let mut profile = Profile {
+            findings: vec![named("wait"), insert],
+            sampling: Some(sampling),
+            slow_stacks: Some(SlowStacks {
+                common,
+                ..SlowStacks::default()
+            }),
+            ..Profile::default()
+        };
+        add_unexplained(&mut profile);
+        profile.findings.swap_remove(0)
+    }
+
+    #[test]
+    fn what_slow_intervals_show_comes_first_where_the_profile_is_of_others() {
+        assert_eq!(first_with(0.7).function, "wait");
+        let first = first_with(0.01);
+        assert!(first.seen_only && first.function == "flush", "{first:?}");
+    }
 
     #[test]
     fn the_deepest_function_with_a_name_is_found() {

@@ -123,6 +123,42 @@ fn what_an_earlier_round_found_stays_in_the_report() {
     assert_eq!(seen.path, "root > a [r+1] > c [a+3]");
     assert_eq!((seen.round, seen.intervals), (1, 400));
     near(seen.mean_ns, 9.0);
+    // And in the finding whose time it is.
+    let of = |function: &str| {
+        let mut findings = profile.findings.iter();
+        findings.find(|finding| finding.function == function)
+    };
+    let inside = of("a").and_then(|finding| finding.timed_inside.as_ref());
+    let inside = inside.unwrap_or_else(|| panic!("{:?}", profile.findings));
+    assert_eq!((inside.round, inside.intervals), (1, 400));
+    assert_eq!(inside.functions, ["c"]);
+    assert!(inside.of_share > 0.9, "{}", inside.of_share);
+    assert_eq!(
+        of("d").and_then(|finding| finding.timed_inside.as_ref()),
+        None
+    );
+}
+
+/// A round of a quiet time times d below a, which varies by little there; the load of the run, in which a is most of the variance, is in
+/// the second: what d explains of another load is not said of the finding.
+#[test]
+fn a_round_of_another_load_says_nothing_of_a_finding() {
+    let mut analysis = started(ProbeCost::default());
+    let table = sites(&[("a", "r+1", 1), ("d", "a+3", 0)]);
+    for at in 0..400 {
+        let steps = [call(A, [leaf(B, 10 + at % 7)])];
+        analysis.push(1, &under(1, 10_000 * at, &steps));
+    }
+    analysis.begin_round(2, 3);
+    for at in 400..800 {
+        let steps = [leaf(A, 1000 + 700 * (at * 7 % 11))];
+        analysis.push(1, &under(2, 10_000 * at, &steps));
+    }
+    let profile = analysis.profile(&table, &options());
+    assert_eq!(profile.round, 2);
+    assert_eq!(profile.findings[0].function, "a");
+    assert_eq!(profile.seen_elsewhere.len(), 1);
+    assert_eq!(profile.findings[0].timed_inside, None);
 }
 
 /// Four hundred intervals time a, called by the root; then ten time b as well, and the report rests on the many. With b planted in both

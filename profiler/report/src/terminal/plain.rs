@@ -79,6 +79,10 @@ fn finding(finding: &mut Finding) {
     clean(&mut finding.function);
     finding.called_by.iter_mut().for_each(clean);
     finding.paths.iter_mut().for_each(clean);
+    let timed = finding.timed_inside.iter_mut();
+    timed
+        .flat_map(|inside| &mut inside.functions)
+        .for_each(clean);
     let inside = finding.seen_inside.iter_mut();
     inside
         .flat_map(|inside| &mut inside.functions)
