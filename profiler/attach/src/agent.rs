@@ -34,6 +34,8 @@ const FORKED_WHILE_LOADING: &str = "it was forked while another thread of its pa
 const NO_GLIBC: &str = "it has no glibc (it is statically linked, built for musl, or its libraries cannot be read); use a build that is dynamically linked with glibc";
 /// A descriptor that is none.
 const NONE: i32 = -1;
+/// How long a program that has just begun may take to map its C library.
+const LOADING_LIMIT: Duration = Duration::from_secs(1);
 /// Pause between two looks at the threads.
 const SEARCH_PAUSE: Duration = Duration::from_millis(1);
 
@@ -171,7 +173,7 @@ pub struct Injected {
 pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Injected, Refused> {
     permission::check(pid)?;
     permission::of_this_namespace(pid)?;
-    let target = Target::open(pid)?;
+    let target = Target::open_started(pid)?;
     let base = agent.base(&target.mappings, &target.memory);
     if base.is_none() && loader_lock::is_abandoned(pid, &target.mappings, &target.memory) {
         return Err(Refused::Unfit {
@@ -383,6 +385,17 @@ fn refusal_of_loader(message: &str) -> String {
     format!("its loader refuses the agent ({message}); {advice}")
 }
 
+/// Whether glibc's loader is mapped, and the C library is not: a program that has just begun.
+fn is_loading(mappings: &[Mapping]) -> bool {
+    let is_there = |is: fn(&str) -> bool| {
+        mappings
+            .iter()
+            .any(|mapping| is(process::file_name(&mapping.path)))
+    };
+    is_there(|name| name.starts_with("ld-linux") || name.starts_with("ld-2."))
+        && !is_there(|name| name.starts_with("libc.so") || name.starts_with("libc-"))
+}
+
 /// A process that is about to be visited.
 pub(crate) struct Target {
     pid: i32,
@@ -402,6 +415,18 @@ impl Target {
             files,
             memory,
         })
+    }
+
+    /// The same of a process that may have begun just now: its loader maps the C library before its program runs.
+    fn open_started(pid: i32) -> Result<Target, Refused> {
+        let began = Instant::now();
+        loop {
+            let target = Target::open(pid)?;
+            if !is_loading(&target.mappings) || began.elapsed() > LOADING_LIMIT {
+                return Ok(target);
+            }
+            std::thread::sleep(SEARCH_PAUSE);
+        }
     }
 
     /// A function of the C library.
@@ -486,5 +511,30 @@ impl Target {
             limit_ms: SEARCH_LIMIT.as_millis() as u64,
             why,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Between its first instruction and its program's the loader maps the libraries.
+    #[test]
+    fn a_program_without_its_c_library_has_just_begun() {
+        let mapped = |path: &str| Mapping {
+            path: path.to_owned(),
+            ..Mapping::default()
+        };
+        let [program, loader, library, musl] = [
+            "/usr/bin/short",
+            "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+            "/usr/lib/x86_64-linux-gnu/libc.so.6",
+            "/lib/ld-musl-x86_64.so.1",
+        ]
+        .map(mapped);
+        assert!(is_loading(&[program.clone(), loader.clone()]));
+        assert!(!is_loading(&[program.clone(), loader, library]));
+        assert!(!is_loading(&[program.clone(), musl]));
+        assert!(!is_loading(&[program]), "it is linked statically");
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::namespace;
 
 /// A line of `/proc/PID/maps`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mapping {
     /// Where it lies.
     pub range: Range<u64>,

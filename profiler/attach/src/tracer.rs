@@ -357,6 +357,15 @@ impl Tracee {
     }
 }
 
+/// A thread's `errno`, which called functions change.
+#[derive(Clone, Copy, Debug)]
+pub struct Errno {
+    /// Its address.
+    pub at: u64,
+    /// What it is for the program.
+    pub value: [u8; 4],
+}
+
 fn request(how: libc::c_uint, tid: i32, data: usize) -> io::Result<()> {
     // SAFETY: requests whose arguments are numbers.
     match unsafe { libc::ptrace(how, tid, ptr::null_mut::<u8>(), data) } {

@@ -1,16 +1,19 @@
 //! A stopped thread that calls functions, and then goes on as if it had not.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use crate::arch::frame;
 use crate::arch::registers::Registers;
-use crate::tracer::{Memory, Stop, Tracee};
+use crate::tracer::{Errno, Memory, Stop, Tracee};
 
 /// How long a called function may take. It waits for other threads at most, which run.
 const CALL_LIMIT: Duration = Duration::from_secs(5);
 /// Stack and data of our own, so that a small stack of the thread's does.
 const AREA_BYTES: u64 = 528 << 10;
 const PAGE: u64 = 4096;
+/// Where the code lies in its page that gives `errno` back.
+const STUB_AT: u64 = 512;
 /// Room on the thread's own stack: what the psABI lets a function use without saying so, and a frame.
 const RED_ZONE_BYTES: u64 = 128;
 /// What the first call, a system call, uses of the thread's own stack.
@@ -69,8 +72,8 @@ pub struct Visit<'a> {
     mask: u64,
     since: Instant,
     area: u64,
-    errno_at: u64,
-    errno: [u8; 4],
+    /// What called functions return to.
+    stub: u64,
     /// Sent by the stub; without one the thread stops at each of its system calls, which takes longer.
     signal: Option<i32>,
     /// The thread still runs a function: nothing of it may be changed.
@@ -89,8 +92,7 @@ impl<'a> Visit<'a> {
         functions: Functions,
         since: Instant,
     ) -> Result<Visit<'a>, String> {
-        let said =
-            |error: std::io::Error| format!("its thread cannot be stopped any longer ({error})");
+        let said = |error: io::Error| format!("its thread cannot be stopped any longer ({error})");
         let vectors = tracee.vectors().map_err(said)?;
         let mask = tracee.mask().map_err(said)?;
         let signal = harmless(tracee.tid, mask);
@@ -104,8 +106,7 @@ impl<'a> Visit<'a> {
             mask,
             since,
             area: 0,
-            errno_at: 0,
-            errno: [0; 4],
+            stub: 0,
             signal,
             abandoned: false,
         };
@@ -115,12 +116,12 @@ impl<'a> Visit<'a> {
 
     fn make_area(&mut self) -> Result<(), String> {
         let at = self.free_address()?;
-        let stub = frame::stub(PAGE as i32, self.signal);
+        let stub = frame::stub(PAGE as i32, None, self.signal);
         // Code and data lie in different pages. That of code never was writable, since a process may have forbidden itself to make
         // executable what was; what traces it may write there all the same.
         self.map(at, PAGE, libc::PROT_READ | libc::PROT_EXEC)?;
         let written = self.memory.write(at, &stub);
-        self.area = at;
+        (self.area, self.stub) = (at, at);
         self.map(
             at + PAGE,
             AREA_BYTES - PAGE,
@@ -129,10 +130,22 @@ impl<'a> Visit<'a> {
         written
             .and_then(|()| self.memory.write(at + AREA_BYTES - 8, &[0; 8]))
             .map_err(|_| "the system gives no memory (ulimit -v, cgroup)".to_owned())?;
-        self.errno_at = self.call(self.functions.errno, [0; 6])?;
-        self.memory
-            .read(self.errno_at, &mut self.errno)
-            .map_err(|error| error.to_string())
+        self.keep_errno().map_err(|error| error.to_string())
+    }
+
+    /// From now on the thread gets its `errno` back after each call, also if we are killed before we could give it back.
+    fn keep_errno(&mut self) -> io::Result<()> {
+        let at = self
+            .call(self.functions.errno, [0; 6])
+            .map_err(io::Error::other)?;
+        let mut value = [0; 4];
+        self.memory.read(at, &mut value)?;
+        // Another place: the thread stands in the first one.
+        let result_at = (PAGE - STUB_AT) as i32;
+        let stub = frame::stub(result_at, Some(Errno { at, value }), self.signal);
+        self.memory.write(self.area + STUB_AT, &stub)?;
+        self.stub = self.area + STUB_AT;
+        Ok(())
     }
 
     /// Maps fresh memory where nothing is, by a call that leaves its frame by the C library's own code.
@@ -177,7 +190,7 @@ impl<'a> Visit<'a> {
     pub fn call(&mut self, function: u64, arguments: [u64; 6]) -> Result<u64, String> {
         let top = self.area + AREA_BYTES;
         let slot = ((top - frame::bytes_max(self.vectors.len())) & !15) - 8;
-        self.run(function, arguments, slot, self.area)?;
+        self.run(function, arguments, slot, self.stub)?;
         self.memory
             .word(self.area + PAGE)
             .map_err(|error| error.to_string())
@@ -193,11 +206,9 @@ impl<'a> Visit<'a> {
         if result != u64::MAX {
             return Ok(result);
         }
-        let mut errno = [0; 4];
-        self.memory
-            .read(self.errno_at, &mut errno)
-            .map_err(|error| error.to_string())?;
-        Err(std::io::Error::from_raw_os_error(i32::from_le_bytes(errno)).to_string())
+        let errno = self.memory.word(self.area + PAGE + 8);
+        let errno = errno.map_err(|error| error.to_string())?;
+        Err(io::Error::from_raw_os_error(errno as i32).to_string())
     }
 
     /// A page for arguments and answers, in the process.
@@ -229,7 +240,7 @@ impl<'a> Visit<'a> {
         slot: u64,
         returns_to: u64,
     ) -> Result<(), String> {
-        let gone = |error: std::io::Error| format!("its thread went away ({error})");
+        let gone = |error: io::Error| format!("its thread went away ({error})");
         let frame = frame::frame(&self.original, &self.vectors, self.mask, slot, returns_to);
         self.memory.write(slot, &frame).map_err(gone)?;
         self.original
@@ -238,7 +249,7 @@ impl<'a> Visit<'a> {
             .map_err(gone)?;
         // After that: now the thread gets its own back at the end in any case, also if we are killed.
         self.block_signals().map_err(gone)?;
-        let expected = self.signal.filter(|_| returns_to == self.area);
+        let expected = self.signal.filter(|_| returns_to == self.stub);
         let how = if expected.is_some() {
             libc::PTRACE_CONT
         } else {
@@ -282,20 +293,20 @@ impl<'a> Visit<'a> {
     }
 
     /// Blocks all signals but those that report something to us.
-    fn block_signals(&self) -> std::io::Result<()> {
+    fn block_signals(&self) -> io::Result<()> {
         let wanted = OWN_SIGNALS.into_iter().chain(self.signal);
         let wanted = wanted.map(bit).fold(0, |all, one| all | one);
         self.tracee.set_mask(!wanted)
     }
 
-    fn postpone_system_call(&mut self, registers: &Registers) -> std::io::Result<()> {
+    fn postpone_system_call(&mut self, registers: &Registers) -> io::Result<()> {
         registers
             .postponed_system_call()
             .write(self.tracee.number)?;
         self.tracee.go(libc::PTRACE_SYSCALL, 0)?;
         match self.tracee.wait(CALL_LIMIT) {
             Stop::SystemCall => Ok(()),
-            _ => Err(std::io::ErrorKind::TimedOut.into()),
+            _ => Err(io::ErrorKind::TimedOut.into()),
         }
     }
 
@@ -308,9 +319,6 @@ impl<'a> Visit<'a> {
     fn give_back(&mut self) {
         if std::mem::replace(&mut self.abandoned, true) {
             return;
-        }
-        if self.errno_at != 0 {
-            let _ = self.memory.write(self.errno_at, &self.errno);
         }
         if self.area != 0 {
             let arguments = [libc::SYS_munmap as u64, self.area, AREA_BYTES, 0, 0, 0];
@@ -366,14 +374,20 @@ mod tests {
         }
     }
 
-    /// Visits a child of its own and is killed between two calls.
+    /// Visits a child of its own and is killed between two calls, of which the last has failed.
     fn visit_and_die(counting: &Counting) -> Result<(), Box<dyn Error>> {
-        // SAFETY: the child counts and nothing else.
+        const ERRNO: i32 = 77;
+        // SAFETY: the child counts and nothing else, as long as its `errno` is its own.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
-            loop {
+            // SAFETY: a word of this thread's.
+            unsafe { *libc::__errno_location() = ERRNO };
+            // SAFETY: the same; another may write it.
+            while unsafe { libc::__errno_location().read_volatile() } == ERRNO {
                 counting.count.fetch_add(1, Ordering::SeqCst);
             }
+            // SAFETY: the end of this process.
+            unsafe { libc::_exit(1) };
         }
         counting.pid.store(pid as u64, Ordering::SeqCst);
         let target = Target::open(pid)?;
@@ -384,6 +398,9 @@ mod tests {
         let mut visit = Visit::begin(tracee, original, &target.memory, functions, since)?;
         let arguments = [libc::SYS_getppid as u64, 0, PAGE, 0, 0, 0];
         visit.call_on_own_stack(functions.syscall, arguments)?;
+        let refused = visit.system_call(libc::SYS_close, [u64::MAX, 0, 0, 0, 0]);
+        let expected = io::Error::from_raw_os_error(libc::EBADF).to_string();
+        assert_eq!(refused, Err(expected));
         // SAFETY: the end of this process.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         Ok(())

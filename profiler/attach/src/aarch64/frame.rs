@@ -3,13 +3,13 @@
 use framehop::UnwindRegsNative;
 
 use super::registers::Registers;
-use crate::tracer::Memory;
+use crate::tracer::{Errno, Memory};
 
 /// The code that a handler of the C library's returns to.
 pub const RETURN: [u8; 0] = [];
 
 /// What a called function returns to.
-pub fn stub(_result_at: i32, _signal: Option<i32>) -> Vec<u8> {
+pub fn stub(_result_at: i32, _errno: Option<Errno>, _signal: Option<i32>) -> Vec<u8> {
     Vec::new()
 }
 

@@ -9,17 +9,27 @@
 use framehop::UnwindRegsNative;
 
 use super::registers::{LEAVING_BYTES, Registers};
-use crate::tracer::Memory;
+use crate::tracer::{Errno, Memory};
 
 /// The code that a handler of the C library's returns to: `mov rax, rt_sigreturn; syscall`.
 pub const RETURN: [u8; LEAVING_BYTES] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
-/// What a called function returns to: keeps its result in the word `result_at` bytes from here, sends `signal`, if there is one, to
-/// its own thread, and leaves the frame.
-pub fn stub(result_at: i32, signal: Option<i32>) -> Vec<u8> {
+/// What a called function returns to: keeps its result in the word `result_at` bytes from here and what it left in `errno` in the word
+/// behind, gives `errno` its own value back, sends `signal`, if there is one, to its own thread, and leaves the frame.
+pub fn stub(result_at: i32, errno: Option<Errno>, signal: Option<i32>) -> Vec<u8> {
     const STORE_BYTES: i32 = 7;
     let mut code = vec![0x48, 0x89, 0x05]; // mov [rip + disp32], rax
     code.extend((result_at - STORE_BYTES).to_le_bytes());
+    if let Some(errno) = errno {
+        code.extend([0x48, 0xb9]); // mov rcx, imm64
+        code.extend(errno.at.to_le_bytes());
+        code.extend([0x48, 0x63, 0x01]); // movsxd rax, dword [rcx]
+        let end = code.len() as i32 + STORE_BYTES;
+        code.extend([0x48, 0x89, 0x05]); // mov [rip + disp32], rax
+        code.extend((result_at + 8 - end).to_le_bytes());
+        code.extend([0xc7, 0x01]); // mov dword [rcx], imm32
+        code.extend(errno.value);
+    }
     if let Some(signal) = signal {
         code.extend(system_call(libc::SYS_getpid));
         code.extend([0x89, 0xc7]); // mov edi, eax
