@@ -195,6 +195,7 @@ fn session(
             opened_at_once: 5,
         },
         sampling: SamplingRule::Latency,
+        slowest: evenkeel_analysis::SLOWEST,
         k: 10,
         waits: false,
         named: Vec::new(),

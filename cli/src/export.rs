@@ -36,8 +36,8 @@ pub struct Arguments {
     /// by) [default: variance]
     #[arg(short, long, value_name = "WEIGHT")]
     weight: Option<Weight>,
-    /// An interval whose critical path is written: p50, p99.9, max, #3 (the third slowest) or id:N; may be repeated. Needs a
-    /// recording made with --waits [default: the eight slowest, p99 and p50]
+    /// An interval that is written whole: max, slowest:3 (the third slowest) or id:N; of a recording made with --waits also p50 or p99.9. May
+    /// be repeated [default: the eight slowest, p99 and p50]
     #[arg(long, value_name = "PICK")]
     timeline: Vec<Pick>,
 }

@@ -161,6 +161,7 @@ pub fn style<'a>(is_terminal: bool, tail: &'a str, by_class: bool, rows: usize) 
         tail,
         by_class,
         rows,
+        slowest: 0,
         cohorts: false,
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
+use evenkeel_analysis::SLOWEST;
 use evenkeel_analysis::profile::SamplingRule;
 use evenkeel_intervals::presets::{PRESETS, Preset};
 use evenkeel_intervals::spec::{NamedCall, Role};
@@ -84,6 +85,9 @@ pub struct Options {
     /// whatever it costs. With --waits, latency and uniform record everything in windows of time
     #[arg(long, value_name = "latency|uniform|all", default_value = "latency", value_parser = values::sampling)]
     sampling: SamplingRule,
+    /// Keep so many of the slowest intervals whole: when each was, and where its time went (`evenkeel report FILE --slowest`)
+    #[arg(long, value_name = "N", default_value_t = SLOWEST)]
+    slowest: usize,
     /// How long a Java virtual machine may stand still so that further methods are timed. Without, it stops at most four times, as a rule for
     /// some 10 to 60 ms
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
@@ -273,6 +277,7 @@ impl Options {
                 opened_at_once: 5,
             },
             sampling: self.sampling,
+            slowest: self.slowest,
             k: self.k,
             recording: self.output.clone(),
             options: written(std::env::args().skip(1)),

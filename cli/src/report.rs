@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use evenkeel_analysis::Options;
-use evenkeel_analysis::Pick;
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::profile::Profile;
-use evenkeel_recording::{Meta, Replayed, replay_some};
+use evenkeel_analysis::{Pick, SLOWEST};
+use evenkeel_recording::{KeptWhole, Meta, Replayed, replay_some};
 use evenkeel_report::{advice, html, json, terminal};
 
 use crate::output::{self, Failure};
@@ -23,6 +23,7 @@ Examples:
   evenkeel report run.keel --tail p99.9 --by class --html run.html
   evenkeel report run.keel --timeline p99 --timeline max
   evenkeel report run.keel --cohorts
+  evenkeel report run.keel --slowest=20 --timeline slowest:3
   evenkeel report monday.keel tuesday.keel
   evenkeel report run.keel --json | jq '.factors[0]'")]
 pub struct Arguments {
@@ -44,10 +45,13 @@ pub struct View {
     /// Tail shown beside the variance: p95, p99 or p99.9
     #[arg(long, value_name = "PERCENTILE", default_value = "p99", value_parser = values::tail)]
     tail: String,
-    /// Also draw the critical path of one interval, thread by thread: p50, p99.9, max, #3 (the third slowest) or id:N; may be
-    /// repeated. Needs a recording made with --waits
+    /// Also draw the critical path of one interval: max, slowest:3 (the third slowest of the run) or id:N; of a recording made with --waits
+    /// also a percentile (p50, p99.9), and thread by thread. May be repeated
     #[arg(long, value_name = "PICK")]
     timeline: Vec<Pick>,
+    /// Also list the slowest intervals of the run: when each was, and where its time went [without N: 10]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
+    slowest: Option<usize>,
     /// What to show more of
     #[arg(long, value_name = "WHAT", value_parser = ["class"])]
     by: Option<String>,
@@ -115,7 +119,10 @@ impl View {
                 "{path} is no recording: to write JSON to it, write --json={path}"
             )));
         }
-        let profile = load(recordings, &self.ranking, &self.timeline)?.profile;
+        let defaults = Options::default().timelines;
+        let slowest = self.slowest.unwrap_or_default().max(SLOWEST);
+        let picked = (&self.timeline[..], &defaults[..]);
+        let profile = load_of(recordings, &self.ranking, picked, slowest, &|_| true)?.profile;
         if let Some(path) = &self.html {
             output::write(path, &html::render(&profile))?;
         }
@@ -133,6 +140,7 @@ impl View {
             self.ranking.k,
         );
         style.cohorts = self.cohorts;
+        style.slowest = self.slowest.unwrap_or_default();
         let mut text = terminal::render(&profile, &style);
         if !self.timeline.is_empty() {
             text.push('\n');
@@ -163,7 +171,7 @@ pub fn load_or(
     timelines: &[Pick],
     otherwise: &[Pick],
 ) -> Result<Loaded, Failure> {
-    load_of(paths, ranking, timelines, otherwise, &|_| true)
+    load_of(paths, ranking, (timelines, otherwise), SLOWEST, &|_| true)
 }
 
 /// The profile of those recordings of the files that are wanted.
@@ -172,29 +180,32 @@ pub fn load_some(
     ranking: &Ranking,
     wanted: &dyn Fn(&Meta) -> bool,
 ) -> Result<Loaded, Failure> {
-    load_of(paths, ranking, &[], &[], wanted)
+    load_of(paths, ranking, (&[], &[]), SLOWEST, wanted)
 }
 
 fn load_of(
     paths: &[PathBuf],
     ranking: &Ranking,
-    timelines: &[Pick],
-    otherwise: &[Pick],
+    (timelines, otherwise): (&[Pick], &[Pick]),
+    slowest: usize,
     wanted: &dyn Fn(&Meta) -> bool,
 ) -> Result<Loaded, Failure> {
     // The last one asked for is kept.
-    let kept = timelines.iter().rev().find_map(|pick| match pick {
+    let id = timelines.iter().rev().find_map(|pick| match pick {
         Pick::Id(id) => Some(*id),
         _ => None,
     });
+    let kept = KeptWhole { id, slowest };
     let reading = Reading::of(paths);
     let replayed = replay_some(paths, kept, wanted, &reading.progress())?;
     reading.then("putting the profile together");
     let name = names(paths);
-    if !timelines.is_empty() && !replayed.meta.waits {
+    let needs_waits = |pick: &&Pick| matches!(pick, Pick::Percentile(_));
+    if let Some(pick) = timelines.iter().find(needs_waits)
+        && !replayed.meta.waits
+    {
         return Err(Failure::Usage(format!(
-            "{} has no critical paths across threads: record it with `evenkeel profile --waits -o FILE`",
-            name
+            "{name} keeps its slowest intervals whole, and none at {pick}: write --timeline slowest:1, or record it with `evenkeel profile --waits -o FILE`",
         )));
     }
     let profile = finished(&replayed, ranking, timelines, otherwise, &name)?;

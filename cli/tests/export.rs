@@ -62,16 +62,37 @@ fn critical_paths_are_picked() {
 }
 
 #[test]
+fn the_slowest_are_kept_whole_without_waits() {
+    let place = place();
+    let words = [
+        "export",
+        "plain.keel",
+        "--format",
+        "otlp",
+        "--timeline",
+        "slowest:2",
+    ];
+    let out = place.run(words).ended(0);
+    assert_eq!(out.stdout.matches("evenkeel.pick").count(), 1);
+    let report = place.run(["report", "plain.keel", "--slowest=3", "--timeline", "max"]);
+    let out = report.ended(0).stdout;
+    assert!(
+        out.contains("SLOWEST INTERVALS") && out.contains("CRITICAL PATH"),
+        "{out}"
+    );
+}
+
+#[test]
 fn what_cannot_be_exported() {
     let place = place();
-    let cases: [(&[&str], &[&str]); 7] = [
+    let cases: [(&[&str], &[&str]); 6] = [
         (
-            &["plain.keel", "--format", "perfetto"],
-            &["no critical paths", "evenkeel profile --waits -o"],
-        ),
-        (
-            &["plain.keel", "--format", "firefox", "--timeline", "max"],
-            &["evenkeel profile --waits -o"],
+            &["plain.keel", "--format", "firefox", "--timeline", "p99"],
+            &[
+                "none at p99",
+                "--timeline slowest:1",
+                "evenkeel profile --waits -o",
+            ],
         ),
         (
             &["plain.keel", "--format", "svg"],

@@ -162,6 +162,7 @@ impl Watched {
                 opened_at_once: 5,
             },
             sampling: SamplingRule::Latency,
+            slowest: 0,
             named: Vec::new(),
             k: 10,
             recording: None,

@@ -7,6 +7,7 @@ mod slow;
 
 use evenkeel_wire::Record;
 
+use crate::critical::slowest::Slowest;
 use crate::facts::RunFacts;
 use crate::fleet::joint::RoundLog;
 use crate::inputs::{self, Options};
@@ -86,6 +87,11 @@ impl Analysis {
             },
             ..Analysis::default()
         }
+    }
+
+    /// Keeps so many of the slowest intervals whole. To be called before the first record.
+    pub fn keep_slowest(&mut self, most: usize) {
+        self.intake.slowest = Slowest::of(most);
     }
 
     /// From now on intervals are followed across threads (see `crate::intervals::assembler`, also for what the caller has to do). To
@@ -366,6 +372,7 @@ impl Analysis {
             plans,
             latencies,
             slow,
+            slowest,
             ..
         } = &self.intake;
         let alone = [round_index];
@@ -397,6 +404,11 @@ impl Analysis {
             options,
             follows_waits: self.assembler.follows_waits(),
             facts,
+            slowest: inputs::SlowestOf {
+                slowest,
+                rounds,
+                started: options.started.filter(|_| joint.is_none()),
+            },
             names,
         })
     }

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
+use crate::critical::exemplars::Exemplar;
+use crate::critical::slowest::{PathsOf, SlowOne, Slowest};
 use crate::facts::RunFacts;
 use crate::intervals::assembler::reader::Lost;
 use crate::intervals::attributes::AttributeTable;
@@ -11,13 +14,24 @@ use crate::intervals::classes::ClassTable;
 use crate::intervals::counts::RunCounts;
 use crate::intervals::pick::Pick;
 use crate::profile::Round;
+use crate::rounds::Rounds;
 use crate::rounds::combine::Together;
 use crate::rounds::other_rounds::RoundFindings;
 use crate::sites::SiteTable;
 use crate::slow::Evidence;
 use crate::sums::latencies::Latencies;
+use crate::sums::paths::Paths;
 use crate::sums::round_sums::RoundSums;
 use crate::sums::vectors::ProbeCost;
+
+/// The beginning of a session, in two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// The records' clock.
+    pub ticks: u64,
+    /// Nanoseconds since 1970.
+    pub unix_ns: u64,
+}
 
 /// How to make a profile.
 #[derive(Clone, Debug)]
@@ -30,11 +44,13 @@ pub struct Options {
     pub specificity: u32,
     /// Speed of the target's time stamp counter.
     pub ticks_per_ns: f64,
+    /// When the session began; nothing where nobody says.
+    pub started: Option<Started>,
     /// [`crate::profile::Profile::target`].
     pub target: String,
     /// [`crate::profile::Profile::interval`].
     pub interval: String,
-    /// Intervals whose critical path is drawn, where waits are followed.
+    /// Intervals whose critical path is drawn.
     pub timelines: Vec<Pick>,
 }
 
@@ -45,10 +61,41 @@ impl Default for Options {
             threshold: 0.01,
             specificity: 2,
             ticks_per_ns: 1.0,
+            started: None,
             target: String::new(),
             interval: String::new(),
             timelines: vec![Pick::Rank(1), Pick::Percentile(0.99), Pick::Percentile(0.5)],
         }
+    }
+}
+
+/// The slowest intervals of a run, with the rounds that they were in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlowestOf<'a> {
+    pub(crate) slowest: &'a Slowest,
+    pub(crate) rounds: &'a Rounds,
+    /// When the session began; nothing of several recordings, whose clocks differ.
+    pub(crate) started: Option<Started>,
+}
+
+impl<'a> SlowestOf<'a> {
+    /// Those whose call paths are still known, slowest first, with the index of their round and its call paths.
+    pub(crate) fn all(self) -> impl Iterator<Item = (&'a Exemplar, usize, &'a Paths)> {
+        let all = self.slowest.all().iter();
+        all.filter_map(move |slow| self.known(slow))
+    }
+
+    /// The interval with this number, if it was kept.
+    pub(crate) fn find(self, id: u64) -> Option<(&'a Exemplar, usize, &'a Paths)> {
+        self.known(self.slowest.find(id)?)
+    }
+
+    fn known(self, slow: &'a SlowOne) -> Option<(&'a Exemplar, usize, &'a Paths)> {
+        let PathsOf::Round(round) = slow.paths_of else {
+            return None;
+        };
+        let paths = &self.rounds.sums(round)?.paths;
+        Some((&slow.whole, round, paths))
     }
 }
 
@@ -89,6 +136,8 @@ pub struct Inputs<'a> {
     pub follows_waits: bool,
     /// What the session knows beside the records; nothing where the profile is of the records alone.
     pub facts: Option<&'a RunFacts>,
+    /// The slowest intervals of the run.
+    pub(crate) slowest: SlowestOf<'a>,
     /// Names of threads, by key.
     pub names: &'a FxHashMap<u64, String>,
 }

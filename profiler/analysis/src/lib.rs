@@ -50,8 +50,9 @@ pub mod sums;
 mod tests;
 
 pub use analysis::Analysis;
+pub use critical::slowest::SLOWEST;
 pub use facts::RunFacts;
-pub use inputs::Options;
+pub use inputs::{Options, Started};
 pub use intervals::assembler::spans::{Off, SwitchedOut};
 pub use intervals::pick::Pick;
 pub use sums::vectors::ProbeCost;

@@ -24,7 +24,7 @@ mod time;
 pub use classes::{Attribute, AttributeFit, AttributeValue, Class, ClassPath, Classes};
 pub use machine::{Machine, SLOW_ENOUGH};
 pub use sampling::{NotSeenInside, Sampling, SamplingRule};
-pub use time::{Activity, Span, TimeSpent, Timeline, WaitedFor};
+pub use time::{Activity, SlowInterval, SlowPart, Span, TimeSpent, Timeline, WaitedFor};
 
 /// Version of the JSON.
 pub const PROFILE_VERSION: u32 = 1;
@@ -108,7 +108,10 @@ pub struct Profile {
     /// Where waits are followed: who waits for whom, most time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitedFor>,
-    /// Where waits are followed: critical paths of single intervals.
+    /// The slowest intervals of the run, slowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<SlowInterval>,
+    /// Where intervals were picked, or waits are followed: critical paths of single intervals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timelines: Vec<Timeline>,
     /// Call sites that could not be timed.

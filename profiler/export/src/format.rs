@@ -115,7 +115,7 @@ impl<'a> Export<'a> {
 pub enum Error {
     /// The format holds nothing else.
     #[error(
-        "the recording has no critical paths, and {format} holds nothing else: record with `evenkeel profile --waits -o FILE`"
+        "the recording keeps no interval whole, and {format} holds nothing else: record with `evenkeel profile -o FILE`, without --summary"
     )]
     NoTimelines {
         /// The format.

@@ -48,10 +48,11 @@ mod write;
 
 pub use compared::{Compared, compared};
 pub use error::Error;
+pub use evenkeel_analysis::Started;
 pub use merge::merge;
 pub use observe::{Interval, Minute, Observation, Recorded};
 pub use progress::Progress;
-pub use read::{Replay, Replayed};
+pub use read::{KeptWhole, Replay, Replayed};
 pub use several::{attributes, replay_files, replay_some};
 pub use write::Writer;
 
@@ -109,15 +110,6 @@ pub struct Meta {
     /// When that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
-}
-
-/// The beginning of a session, in two clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Started {
-    /// The records' clock.
-    pub ticks: u64,
-    /// Nanoseconds since 1970.
-    pub unix_ns: u64,
 }
 
 impl Meta {

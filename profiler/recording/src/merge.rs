@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::chunks::{Chunk, Chunks};
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::read::Replayed;
+use crate::read::{KeptWhole, Replayed};
 use crate::several::replay_some;
 use crate::{MAGIC, VERSION};
 
@@ -25,7 +25,7 @@ pub fn merge(paths: &[PathBuf], output: &Path, progress: &Progress) -> Result<Re
         }
     }
     progress.expect(paths);
-    let replayed = replay_some(paths, None, &|_| true, progress)?;
+    let replayed = replay_some(paths, KeptWhole::default(), &|_| true, progress)?;
     let named = |source| Error::File {
         path: output.to_owned(),
         source,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use evenkeel_analysis::SLOWEST;
 use evenkeel_analysis::fleet::minutes::Minute;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::rounds::plans::PlanChange;
@@ -33,6 +34,7 @@ impl Replayed {
     pub fn profile(&self, options: &Options) -> Profile {
         let options = Options {
             ticks_per_ns: self.meta.ticks_per_ns,
+            started: self.meta.started,
             target: self.meta.target.clone(),
             interval: self.meta.interval.clone(),
             ..options.clone()
@@ -42,11 +44,29 @@ impl Replayed {
     }
 }
 
+/// Which intervals are kept whole.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptWhole {
+    /// The one with this number, in any case.
+    pub id: Option<u64>,
+    /// So many of the slowest.
+    pub slowest: usize,
+}
+
+impl Default for KeptWhole {
+    fn default() -> KeptWhole {
+        KeptWhole {
+            id: None,
+            slowest: SLOWEST,
+        }
+    }
+}
+
 /// What is kept of single intervals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Keeps {
-    /// Number of the interval whose critical path is kept in any case.
-    path_of: Option<u64>,
+    /// Intervals kept whole.
+    whole: KeptWhole,
     /// All of them are handed on.
     all: bool,
     /// With the critical paths of those that work for a span of a trace.
@@ -85,7 +105,12 @@ impl Replay {
 
     /// Keeps the critical path of the interval with this number, the last one asked for.
     pub fn keep_interval(&mut self, id: u64) {
-        self.keeps.path_of = Some(id);
+        self.keeps.whole.id = Some(id);
+    }
+
+    /// Keeps these intervals whole.
+    pub(crate) fn keep_whole(&mut self, whole: KeptWhole) {
+        self.keeps.whole = whole;
     }
 
     /// Replays it as if it had been recorded without waits.
@@ -99,7 +124,7 @@ impl Replay {
 
     /// The interval whose critical path is kept.
     pub(crate) fn kept(&self) -> Option<u64> {
-        self.keeps.path_of
+        self.keeps.whole.id
     }
 
     /// Replays the next recording of the file, into `joint` if that is there; nothing after the last one.
@@ -330,7 +355,8 @@ impl<'t> Reading<'t> {
             if meta.waits && !keeps.without_waits {
                 analysis.follow_waits();
             }
-            if let Some(id) = keeps.path_of {
+            analysis.keep_slowest(keeps.whole.slowest);
+            if let Some(id) = keeps.whole.id {
                 analysis.keep_interval(id);
             }
             if keeps.pieces {

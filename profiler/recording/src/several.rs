@@ -9,7 +9,7 @@ use crate::Meta;
 use crate::error::Error;
 use crate::part::Part;
 use crate::progress::Progress;
-use crate::read::{Replay, Replayed};
+use crate::read::{KeptWhole, Replay, Replayed};
 use crate::union::{self, Union};
 
 /// Recordings after their first replay.
@@ -56,6 +56,10 @@ impl Replay {
 /// # Errors
 /// A file cannot be read, or they are not of the same.
 pub fn replay_files(paths: &[PathBuf], kept: Option<u64>) -> Result<Replayed, Error> {
+    let kept = KeptWhole {
+        id: kept,
+        ..KeptWhole::default()
+    };
     replay_some(paths, kept, &|_| true, &Progress::default())
 }
 
@@ -65,7 +69,7 @@ pub fn replay_files(paths: &[PathBuf], kept: Option<u64>) -> Result<Replayed, Er
 /// As [`replay_files`].
 pub fn replay_some(
     paths: &[PathBuf],
-    kept: Option<u64>,
+    kept: KeptWhole,
     wanted: &dyn Fn(&Meta) -> bool,
     progress: &Progress,
 ) -> Result<Replayed, Error> {
@@ -77,7 +81,7 @@ pub fn replay_some(
     let mut scouted = scout(paths, &wanted, progress)?;
     match scouted.only.take() {
         Some(replayed) => Ok(replayed),
-        None => scouted.together(kept, None),
+        None => scouted.together(kept.id, None),
     }
 }
 
@@ -94,8 +98,8 @@ pub(crate) enum Alike {
 pub(crate) struct Wanted<'a> {
     /// Only these.
     pub(crate) of: &'a dyn Fn(&Meta) -> bool,
-    /// The interval whose critical path is kept in any case.
-    pub(crate) kept: Option<u64>,
+    /// Intervals kept whole.
+    pub(crate) kept: KeptWhole,
     /// They will be read a second time in any case.
     pub(crate) again: bool,
     pub(crate) alike: Alike,
@@ -107,7 +111,7 @@ impl Default for Wanted<'_> {
     fn default() -> Self {
         Wanted {
             of: &|_| true,
-            kept: None,
+            kept: KeptWhole::default(),
             again: false,
             alike: Alike::MustBe,
             without_waits: false,
@@ -136,9 +140,7 @@ pub(crate) fn scout(
             return Err(Error::Twice { path: path.clone() });
         }
         let mut replay = Replay::open_counted(path, progress)?;
-        if let Some(id) = wanted.kept {
-            replay.keep_interval(id);
-        }
+        replay.keep_whole(wanted.kept);
         if wanted.without_waits {
             replay.ignore_waits();
         }

@@ -6,7 +6,7 @@ use evenkeel_analysis::Options;
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_recording::{
-    Error, Observation, Progress, Replayed, merge, replay_files, replay_some,
+    Error, KeptWhole, Observation, Progress, Replayed, merge, replay_files, replay_some,
 };
 
 fn recording(name: &str) -> PathBuf {
@@ -170,7 +170,7 @@ fn what_is_read_is_counted() {
         *reported.last().unwrap()
     };
     let all = |paths: &[PathBuf], progress: &Progress| {
-        replay_some(paths, None, &|_| true, progress).unwrap();
+        replay_some(paths, KeptWhole::default(), &|_| true, progress).unwrap();
     };
     let one = size(&paths[0]);
     assert_eq!(counted(&|progress| all(&paths[..1], progress)), (one, one));

@@ -112,7 +112,8 @@ const sections = () => [
   slow(),
   section("Variance flame graph", "Width is the share of the latency's variance that a call accounts for; callees lie below their caller and add up to it.", flames()),
   cohortsSection(profile),
-  profile.timelines ? closedSection("Slowest intervals", "The critical path of one interval across threads.", () => timelinePanel(profile.timelines)) : null,
+  profile.slowest || profile.timelines ? closedSection("Slowest intervals", "When each of them began, and where its time went; then single intervals, piece by piece.", () =>
+    [profile.slowest ? slowestTable(profile.slowest) : null, profile.timelines ? timelinePanel(profile.timelines) : null]) : null,
   ...waits(),
   closedSection("Variance tree", null, () => treeTable(profile.tree)),
   closedSection("Factors", "Ranked by score: what a function contributes, weighted by how specific it is (deep in the call graph). Factors overlap and may add up to more than 100 %. ≈ marks a tie with the next. Calls that pass on the same are one row.",

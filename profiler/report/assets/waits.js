@@ -42,6 +42,17 @@ const lanes = (timeline) => {
     el("div", { class: "lane" }, timeline.spans.filter((span) => span.lane === lane).map(piece))])), described);
 };
 
+// The slowest intervals of the run.
+const slowestTable = (slowest) => sortableTable([
+  { title: "Rank", numeric: true, value: (slow) => slow.rank, cell: (slow) => count(slow.rank) },
+  { title: "Began", numeric: true, value: (slow) => slow.begin_ns, cell: (slow) => slow.unix_ns
+    ? el("span", { title: `${duration(slow.since_ns)} after the first interval` }, new Date(slow.unix_ns / 1e6).toISOString().slice(11, 23)) : duration(slow.since_ns) },
+  { title: "Latency", numeric: true, value: (slow) => slow.latency_ns, cell: (slow) => el("b", {}, duration(slow.latency_ns)) },
+  { title: "Class", value: (slow) => slow.class, cell: (slow) => slow.class === "(no label)" ? "" : slow.class },
+  { title: "Where its time went", value: (slow) => slow.top[0]?.name ?? "", cell: (slow) => el("span", { class: "mono" }, slow.top.map((part, at) =>
+    el("span", { title: part.path }, `${at > 0 ? ", " : ""}${part.name} ${duration(part.own_ns)}`))) },
+], slowest.map((slow, at) => ({ ...slow, rank: at + 1 })), (slow) => slow.rank > 10);
+
 const timelinePanel = (timelines) => {
   const host = el("div", {});
   const pick = (name) => host.replaceChildren(lanes(timelines.find((timeline) => timeline.pick === name)));

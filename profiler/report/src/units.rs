@@ -111,9 +111,25 @@ pub fn tail(name: &str) -> String {
     }
 }
 
+/// `14:03:12.345`, of nanoseconds since 1970, in UTC.
+pub fn time_of_day(unix_ns: u64) -> String {
+    let ms = unix_ns / 1_000_000 % 86_400_000;
+    let (hours, minutes, seconds) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
+    format!("{hours:02}:{minutes:02}:{seconds:02}.{:03}", ms % 1000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 2026-11-26 is 20,783 days after 1970.
+    #[test]
+    fn times_of_day() {
+        let day = 20_783 * 86_400_000_000_000;
+        let at = 14 * 3_600_000_000_000 + 3 * 60_000_000_000 + 12_345_678_901;
+        assert_eq!(time_of_day(day + at), "14:03:12.345");
+        assert_eq!(time_of_day(0), "00:00:00.000");
+    }
 
     #[test]
     fn durations_have_three_digits_and_the_unit_that_suits() {

@@ -376,6 +376,7 @@ impl Session<'_> {
         }
         let mut analysis = Analysis::new(cost);
         analysis.keep_recent();
+        analysis.keep_slowest(self.settings.slowest);
         if self.settings.waits {
             analysis.follow_waits();
         }
@@ -392,6 +393,7 @@ impl Session<'_> {
             threshold: self.settings.limits.threshold,
             specificity: self.settings.limits.specificity,
             ticks_per_ns: self.clock.ticks_per_ns(),
+            started: Some(self.clock.started()),
             target: self.target_name.clone(),
             interval: self.interval.clone().unwrap_or_default(),
             ..Options::default()

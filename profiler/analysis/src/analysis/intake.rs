@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::critical::exemplars::Exemplar;
 use crate::critical::path::Path;
+use crate::critical::slowest::{self, PathsOf, Slowest};
 use crate::critical::walk::Walk;
 use crate::fleet::joint::{JOINT_ROUND, Joint, RoundLog};
 use crate::fleet::minutes::Written;
@@ -46,6 +47,8 @@ pub(super) struct Intake {
     /// Stacks of intervals that were slow already.
     pub(super) slow: Evidence,
     pub(super) path: Path,
+    /// The slowest intervals of the run.
+    pub(super) slowest: Slowest,
     /// Number of the interval whose path is kept in any case.
     pub(super) wanted: Option<u64>,
     /// What came since refinement looked last, where it looks.
@@ -81,6 +84,8 @@ impl Intake {
         if let Some(joint) = &mut self.joint
             && let Some(all) = self.rounds.detail_mut(JOINT_ROUND)
         {
+            let place = |at, pieces: &mut [_]| joint.place_pieces(at, pieces, &mut all.paths);
+            self.slowest.place(JOINT_ROUND, place);
             joint.end(all);
         }
     }
@@ -155,6 +160,7 @@ impl Intake {
         let Some((round, selected)) = self.round_of(finished, id)? else {
             return Ok(());
         };
+        let paths_of = self.paths_of(round, selected);
         let Some(detail) = sums_of(&mut self.joint, &mut self.rounds, (round, selected)) else {
             // A latecomer of a round whose sums were dropped.
             if finished.probed {
@@ -177,7 +183,10 @@ impl Intake {
         let observes = self.observed.as_ref().is_some_and(|it| it.pieces);
         let is_observed = observes && finished.trace.is_some();
         let keeps = || wanted || is_observed || detail.keep.keeps(latency);
-        self.path.begin(follows_waits && keeps());
+        let is_slow = self.slowest.keeps(latency);
+        self.slowest.note(subject.begin);
+        self.path
+            .begin(is_slow || wanted || follows_waits && keeps());
         spend(
             &mut source,
             subject,
@@ -213,12 +222,25 @@ impl Intake {
         {
             recent.add(round, &vector);
         }
+        if is_slow || wanted {
+            let whole = kept(finished, id, latency);
+            self.slowest.offer(paths_of, whole, &self.path, wanted);
+        }
         if follows_waits {
             detail.add_waits(&self.path, kept(finished, id, latency), wanted);
         }
         self.rounds.count(round);
         self.note(id, round);
         Ok(())
+    }
+
+    /// Whose call paths an interval of a round is on.
+    fn paths_of(&mut self, round: usize, selected: Option<usize>) -> PathsOf {
+        let own = selected.filter(|&at| {
+            let joint = self.joint.as_mut();
+            joint.is_some_and(|joint| joint.own(at).is_some())
+        });
+        own.map_or(PathsOf::Round(round), PathsOf::Own)
     }
 
     fn note(&mut self, id: u64, round: usize) {
@@ -273,7 +295,11 @@ fn spend(
             };
             vectoriser
                 .segment(&segment, latency, paths)
-                .map_err(|_| Reason::Malformed)
+                .map_err(|_| Reason::Malformed)?;
+            if path.keeps_pieces() {
+                slowest::pieces_of(&segment, subject.thread, paths, path);
+            }
+            Ok(())
         }
         Source::Past(past) => Walk::run(past, subject, paths, vectoriser, path),
     }

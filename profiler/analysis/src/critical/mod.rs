@@ -11,6 +11,7 @@ pub(crate) mod breakdown;
 pub mod cursor;
 pub mod exemplars;
 pub mod path;
+pub mod slowest;
 pub(crate) mod states;
 pub(crate) mod timelines;
 pub(crate) mod waits;

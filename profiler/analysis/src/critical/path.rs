@@ -40,6 +40,11 @@ impl Path {
         self.is_cut = false;
     }
 
+    /// Whether pieces are wanted.
+    pub fn keeps_pieces(&self) -> bool {
+        self.keeps_pieces
+    }
+
     /// Adds the piece before.
     #[inline]
     pub fn piece(&mut self, piece: Piece) {

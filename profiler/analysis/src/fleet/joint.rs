@@ -12,6 +12,7 @@
 use std::ops::Range;
 
 use crate::critical::blocking::WaitSums;
+use crate::critical::path::Piece;
 use crate::fleet::observed::Observed;
 use crate::intervals::classes::ClassSums;
 use crate::intervals::counts::RunCounts;
@@ -198,6 +199,16 @@ impl Joint {
             .collect();
         if !own.is_empty() {
             self.common.add(own.iter().map(|detail| &**detail), onto);
+        }
+    }
+
+    /// Pieces of an interval of the selected round `at`, on the paths of all recordings.
+    pub(crate) fn place_pieces(&self, at: usize, pieces: &mut [Piece], onto: &mut Paths) {
+        if let Some(own) = &self.rounds[at].detail {
+            let projection = self.common.projection(&own.paths, onto);
+            for piece in pieces {
+                piece.node = projection.own(piece.node);
+            }
         }
     }
 

@@ -24,7 +24,7 @@ impl std::fmt::Display for NoPick {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "\"{}\" picks no interval: give a percentile (p50, p99, p99.9), max, a rank (#1 is the slowest) or id:NUMBER",
+            "\"{}\" picks no interval: give a percentile (p50, p99, p99.9), max, a rank (#1 or slowest:1 is the slowest) or id:NUMBER",
             self.0
         )
     }
@@ -35,13 +35,16 @@ impl std::error::Error for NoPick {}
 impl FromStr for Pick {
     type Err = NoPick;
 
-    /// `p99`, `p99.9`, `p999`, `max`, `#3`, `id:1234`.
+    /// `p99`, `p99.9`, `p999`, `max`, `#3` or `slowest:3`, `id:1234`.
     fn from_str(text: &str) -> Result<Pick, NoPick> {
         let unknown = || NoPick(text.to_owned());
         if text == "max" {
             return Ok(Pick::Rank(1));
         }
-        if let Some(rank) = text.strip_prefix('#') {
+        let rank = text
+            .strip_prefix('#')
+            .or_else(|| text.strip_prefix("slowest:"));
+        if let Some(rank) = rank {
             let rank = rank.parse().ok().filter(|&rank| rank > 0);
             return rank.map(Pick::Rank).ok_or_else(unknown);
         }
@@ -100,6 +103,7 @@ mod tests {
             ("p5", Pick::Percentile(0.05), "p5"),
             ("max", Pick::Rank(1), "max"),
             ("#3", Pick::Rank(3), "#3"),
+            ("slowest:3", Pick::Rank(3), "#3"),
             ("id:12", Pick::Id(12), "id:12"),
         ];
         for (text, pick, written) in cases {
@@ -110,7 +114,19 @@ mod tests {
             }
             assert_eq!(read.to_string(), written);
         }
-        for text in ["", "p", "px", "#0", "#", "id:", "99", "p100.5", "p-1"] {
+        for text in [
+            "",
+            "p",
+            "px",
+            "#0",
+            "#",
+            "slowest:",
+            "slowest:0",
+            "id:",
+            "99",
+            "p100.5",
+            "p-1",
+        ] {
             assert!(text.parse::<Pick>().is_err(), "{text}");
         }
     }

@@ -40,6 +40,43 @@ pub struct WaitedFor {
     pub variance_fraction: f64,
 }
 
+/// One of the slowest intervals of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlowInterval {
+    /// Its number in the run: `--timeline id:N`.
+    pub id: u64,
+    /// When it began, after the run's first interval did.
+    pub since_ns: f64,
+    /// Its beginning on the target's clock: only differences mean anything.
+    pub begin_ns: f64,
+    /// The same in nanoseconds since 1970; absent where the recording does not say when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unix_ns: Option<u64>,
+    /// Its latency.
+    pub latency_ns: f64,
+    /// Its class.
+    pub class: String,
+    /// The thread on which it ended.
+    pub thread: String,
+    /// Number of the round that it was in, from 1.
+    pub round: usize,
+    /// Where most of its time went, most first: at most [`crate::critical::timelines::TOP`].
+    pub top: Vec<SlowPart>,
+}
+
+/// Where some of an interval's time went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlowPart {
+    /// Name of the node.
+    pub name: String,
+    /// Path to it.
+    pub path: String,
+    /// What the time was spent on.
+    pub kind: Kind,
+    /// Time at the node itself.
+    pub own_ns: f64,
+}
+
 /// The critical path of one interval, across threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {

@@ -130,8 +130,9 @@ fn explain(profile: &mut Profile, inputs: &Inputs<'_>, total: &Sums) {
     if inputs.follows_waits {
         profile.time_spent = breakdown::summary(&tree, ticks_per_ns);
         profile.waits = waits::waits(&tree, &round.waits, ticks_per_ns);
-        profile.timelines = timelines::timelines(&tree, inputs);
     }
+    profile.timelines = timelines::timelines(&tree, inputs);
+    profile.slowest = timelines::slowest(inputs);
 }
 
 /// Numbers of the rounds that a profile rests on, where they are several.

@@ -6,7 +6,7 @@ use super::trace::*;
 use crate::findings::reasons::NotTimed;
 use crate::profile::Unpatched;
 use crate::rounds::plans::PlanChange;
-use crate::{Analysis, ProbeCost};
+use crate::{Analysis, Pick, ProbeCost, SLOWEST, Started};
 
 const A: u32 = 0;
 const B: u32 = 1;
@@ -137,6 +137,54 @@ fn what_an_earlier_round_found_stays_in_the_report() {
         of("d").and_then(|finding| finding.timed_inside.as_ref()),
         None
     );
+}
+
+/// The slowest interval was in a round of twenty intervals, which the profile does not rest on. It is kept whole, with where its time went.
+#[test]
+fn the_slowest_intervals_are_of_the_whole_run() {
+    let mut analysis = started(ProbeCost::default());
+    let table = sites(&[("a", "r+1", 1), ("b", "r+2", 0)]);
+    for at in 0..20 {
+        let took = if at == 7 { 90_000 } else { 10 };
+        let steps = [leaf(B, took), work(5)];
+        analysis.push(1, &under(1, 100_000 * at, &steps));
+    }
+    analysis.begin_round(2, 3);
+    for at in 20..420 {
+        analysis.push(1, &under(2, 100_000 * at, &[leaf(A, 10 + at % 7)]));
+    }
+    let mut options = options();
+    options.timelines = vec![Pick::Rank(1), Pick::Id(21)];
+    options.started = Some(Started {
+        ticks: 0,
+        unix_ns: 1_000_000_000,
+    });
+    let profile = analysis.profile(&table, &options);
+    assert_eq!((profile.round, profile.slowest.len()), (2, SLOWEST));
+    let slowest = &profile.slowest[0];
+    assert_eq!((slowest.id, slowest.round), (7, 1));
+    near(slowest.since_ns, 700_000.0);
+    let top: Vec<_> = slowest
+        .top
+        .iter()
+        .map(|part| (&*part.name, part.own_ns))
+        .collect();
+    assert_eq!(top, [("b", 90_000.0), ("root", 5.0)]);
+    assert_eq!(slowest.top[0].path, "root > b [r+2]");
+    let unix_ns = slowest.unix_ns.unwrap();
+    assert!(unix_ns.abs_diff(1_000_000_000 + slowest.begin_ns as u64) <= 1);
+    let picked: Vec<_> = profile
+        .timelines
+        .iter()
+        .map(|it| (&*it.pick, it.id))
+        .collect();
+    assert_eq!(picked, [("max", 7)]);
+    let spans: Vec<_> = profile.timelines[0]
+        .spans
+        .iter()
+        .map(|span| &*span.name)
+        .collect();
+    assert_eq!(spans, ["b", "root"]);
 }
 
 /// A round of a quiet time times d below a, which varies by little there; the load of the run, in which a is most of the variance, is in

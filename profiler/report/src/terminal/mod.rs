@@ -11,6 +11,7 @@ mod notes;
 pub(crate) mod paint;
 pub(crate) mod plain;
 mod slow;
+mod slowest;
 mod style;
 pub mod timeline;
 mod tree;
@@ -31,6 +32,7 @@ pub fn render(profile: &Profile, style: &Style) -> String {
     let mut sections = vec![header::render(&profile, style)];
     sections.extend(findings::render(&profile, style));
     sections.extend(slow::render(&profile, style));
+    sections.extend(slowest::render(&profile, style));
     sections.push(factors::render(&profile, &paths, style));
     sections.extend(cohorts::render(&profile, &paths, style));
     sections.push(tree::render(&profile, style));

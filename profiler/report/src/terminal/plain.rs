@@ -57,6 +57,14 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     }
     node(&mut profile.tree);
     profile.waits.iter_mut().for_each(waited_for);
+    for slow in &mut profile.slowest {
+        clean(&mut slow.class);
+        clean(&mut slow.thread);
+        for part in &mut slow.top {
+            clean(&mut part.name);
+            clean(&mut part.path);
+        }
+    }
     profile.timelines.iter_mut().for_each(timeline);
     profile.names.iter_mut().for_each(clean);
     for unseen in profile.unseen.iter_mut().flatten() {

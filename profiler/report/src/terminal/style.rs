@@ -20,6 +20,8 @@ pub struct Style<'a> {
     pub by_class: bool,
     /// Factors listed at most; the tree gets three rows for each.
     pub rows: usize,
+    /// So many of the slowest intervals are listed.
+    pub slowest: usize,
     /// The whole comparison of the slowest with the middle, not only where they differ most.
     pub cohorts: bool,
 }
@@ -32,6 +34,7 @@ impl Default for Style<'_> {
             tail: "p99",
             by_class: false,
             rows: 10,
+            slowest: 0,
             cohorts: false,
         }
     }

@@ -50,6 +50,7 @@ impl Session<'_> {
         };
         let options = Options {
             ticks_per_ns: meta.ticks_per_ns,
+            started: meta.started,
             ..self.options()
         };
         let profile = analysis.finished(&self.plan.sites, &options, &meta.facts);

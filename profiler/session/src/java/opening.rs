@@ -137,6 +137,7 @@ impl Session<'_> {
     fn make_analysis(&mut self) {
         let mut analysis = Analysis::new(self.records.probe_cost());
         analysis.keep_recent();
+        analysis.keep_slowest(self.settings.slowest);
         self.records.sink.analysis = Some(analysis);
         self.checkpoint();
     }

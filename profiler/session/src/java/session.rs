@@ -265,6 +265,7 @@ impl<'a> Session<'a> {
             threshold: self.settings.limits.threshold,
             specificity: self.settings.limits.specificity,
             ticks_per_ns: self.records.clock.ticks_per_ns(),
+            started: Some(self.records.clock.started()),
             target: self.target_name.clone(),
             interval: self.interval.clone(),
             ..Options::default()

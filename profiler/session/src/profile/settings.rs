@@ -86,6 +86,8 @@ pub struct Settings {
     pub limits: Limits,
     /// How intervals are chosen, where not all are recorded.
     pub sampling: SamplingRule,
+    /// So many of the slowest intervals are kept whole.
+    pub slowest: usize,
     /// Follow intervals to the threads that they wait for.
     pub waits: bool,
     /// Functions named for what they do with locks, tasks and intervals.
