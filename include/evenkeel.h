@@ -1,29 +1,29 @@
-/* evenkeel.h: tells Evenkeel's profiler what a program works for. C and C++, one header, nothing to link.
+/* evenkeel.h: marks the intervals of a program for Evenkeel's profiler. C and C++, one header, nothing to link.
  *
- * A semantic interval is one request, transaction or statement. It begins somewhere, ends somewhere, perhaps on another thread or
- * in another process, and is worked for by whoever says so. A task is a piece of work that waits in a queue.
+ * A semantic interval is one request, transaction or statement. It may end on another thread or in another process than
+ * it began. Each thread that works on it calls evenkeel_work. A task is a piece of work that waits in a queue.
  *
- *     evenkeel_begin(id);                 the interval begins, and this thread works for it
- *     evenkeel_work(id);                  this thread works for it from now on; 0: for none
- *     evenkeel_end(id);                   the interval ends; if this thread worked for it, it works for none
+ *     evenkeel_begin(id);                 the interval begins, and this thread works on it
+ *     evenkeel_work(id);                  this thread works on it from now on; 0: on none
+ *     evenkeel_end(id);                   the interval ends; a thread that worked on it works on none
  *     evenkeel_enqueue(task);             just before the task is put into a queue
  *     evenkeel_dequeue(task);             just after it was taken out
- *     evenkeel_class(id, "checkout");     while the interval runs: what kind it is
+ *     evenkeel_class(id, "checkout");     while the interval runs: its class
  *     evenkeel_attribute(id, "rows", n);  while the interval runs: a number that may explain its latency
- *     evenkeel_trace(id, traceparent);    while the interval runs: the span of a distributed trace that it works for
+ *     evenkeel_trace(id, traceparent);    while the interval runs: the span of a distributed trace that it belongs to
  *
- * A traceparent is W3C's text, "00-<32 digits: the trace>-<16 digits: the span>-01", as a request's header of that name has it and OpenTelemetry's
- * propagators write it; `evenkeel spans FILE.. --trace-id RUN.keel` joins the intervals to their spans.
+ * A traceparent is W3C's text, "00-<32 digits: the trace>-<16 digits: the span>-01". Requests have it in the header of
+ * that name, and OpenTelemetry's propagators write it. `evenkeel spans FILE.. --trace-id RUN.keel` joins the intervals
+ * to their spans.
  *
- * An interval that blocks needs no annotation for that, nor does who wakes it: the profiler sees the C library's locks, queues
- * and sockets by itself.
+ * Blocking and waking need no annotation: the profiler sees the C library's locks, queues and sockets by itself.
  *
- * Identities are 64-bit numbers other than 0: EVENKEEL_ID(pointer) of a structure that lives as long as the interval or task will
- * do. They are of one process; EVENKEEL_SHARED(number) makes one that means the same in all processes. The same
- * number may be used for an interval and for a task, and again when the interval has ended.
+ * Identities are 64-bit numbers other than 0, such as EVENKEEL_ID(pointer) of a structure that lives as long as the
+ * interval or task. An identity is valid in one process; EVENKEEL_SHARED(number) makes one that is valid in all.
+ * An interval and a task may have the same number, and it may be used again when the interval has ended.
  *
- * Without the profiler each call costs a load and a branch. Link a program statically, and that is all it ever does.
- * With it, `evenkeel profile` records them when it follows intervals across threads.
+ * Without the profiler each call costs a load and a branch; in a statically linked program that never changes.
+ * `evenkeel profile` records the calls when it follows intervals across threads.
  */
 #ifndef EVENKEEL_H
 #define EVENKEEL_H
@@ -52,7 +52,7 @@ struct evenkeel_annotations {
 /* One pointer for each executable or library, shared by its files. */
 __attribute__((weak, visibility("hidden"))) const struct evenkeel_annotations *evenkeel_found;
 
-/* The C library's; weak, so that nothing has to be linked where it is in a library of its own. */
+/* The C library's dlsym; weak, so that no program has to link libdl. */
 extern void *evenkeel_dlsym(void *, const char *) __asm__("dlsym") __attribute__((weak));
 
 /* Run before main, or when the library is loaded. The null handle is RTLD_DEFAULT. */

@@ -24,8 +24,8 @@ typedef struct evk_canceller evk_canceller;
 /* Lock modes: intention shared, intention exclusive, shared, shared with intention exclusive, exclusive. */
 enum evk_mode { EVK_IS = 0, EVK_IX = 1, EVK_S = 2, EVK_SIX = 3, EVK_X = 4 };
 
-/* What became of a request. After DEADLOCK, UPGRADE_CONFLICT, CANCELLED, DIED and WOUNDED others count on this
- * transaction to release its locks: end it and, except when cancelled, retry with the same birth. */
+/* Result of a request. After DEADLOCK, UPGRADE_CONFLICT, CANCELLED, DIED and WOUNDED other transactions rely on this
+ * one to release its locks. End it; except when cancelled, retry with the same birth. */
 typedef enum evk_status {
     EVK_OK = 0,
     EVK_DEADLOCK = 1,         /* the victim of a deadlock; evk_txn_cycle tells the cycle */
@@ -53,10 +53,10 @@ enum evk_deadlocks {
 #define EVK_SHARDS_MAX UINT32_C(65536)
 #define EVK_LOCKS_MAX UINT64_C(4294967295)
 
-/* Zero in a field means its default, but for the size, which EVK_CONFIG_INIT sets:
+/* Zero in a field means its default, except for the size, which EVK_CONFIG_INIT sets:
  *     evk_config config = {EVK_CONFIG_INIT, .schedule = "vats"};
- * Later versions add fields at the end. A program compiled against an older header goes on working: what it does not have
- * is at its default. One compiled against a newer header is refused only if it sets what this library does not know. */
+ * Later versions add fields at the end. A program compiled against an older header keeps working: missing fields have
+ * their defaults. A program compiled against a newer header is refused only if it sets a field unknown to this library. */
 typedef struct evk_config {
     size_t size;          /* sizeof(evk_config) */
     const char *schedule; /* "fifo", "random", "vats", "mlf", "mblf", "ddf", "ldsf" (default), "bldsf", "bldsf:f1" to
@@ -93,8 +93,8 @@ uint64_t evk_txn_birth_ns(const evk_txn *txn);
 /* Locks an object; of a lock held already, upgrades it to cover both modes. timeout_ns: 0 tries once, EVK_FOREVER waits
  * as long as it takes. */
 evk_status evk_lock(evk_txn *txn, uint64_t object, int mode, uint64_t timeout_ns);
-/* Copies the transactions of the last deadlock, each waiting for the next and the last for the first; returns how many
- * there are, which may be more than ids_max. */
+/* Copies the transactions of the last deadlock: each waits for the next, the last for the first. Returns their number,
+ * which may be more than ids_max. */
 size_t evk_txn_cycle(const evk_txn *txn, uint64_t *ids, size_t ids_max);
 /* Releases one lock before the end (read committed); 1 if it was held. */
 int evk_release(evk_txn *txn, uint64_t object);

@@ -1,20 +1,28 @@
 #!/bin/bash
-# Attaches to a private server under load and leaves it again, many times, and checks that nothing shows: no failed request, no growth of
-# memory, descriptors, threads or mappings of any process that was there all the time, and what a request costs afterwards.
+# Attaches to a private server under load and detaches again, many times, and checks that the server is unharmed. No
+# request may fail, and no process that lives all the time may grow in memory, descriptors, threads or mappings. A
+# request must cost the same afterwards.
 #
 #   scripts/attach-cycles.sh SERVER [CYCLES]     SERVER: postgresql mariadb nginx redis memcached apache; 30 cycles
 #
-# CONTAINER=1 runs Redis or PostgreSQL in a container of podman's, with its default filter of system calls, without capabilities and network,
-# with the directories of this system, which it cannot write; sessions attach from outside.
-# SECONDS_EACH=0.5 is how long a session lasts. WAITS=1 follows waits, too. KILLS=1 kills a session (SIGKILL) at a random moment of its first
-# second before each cycle, and leaves the server to itself until the lease of the dead session has run out. EVENKEEL names another build than target/release/evenkeel. Prints
-# one line a server, how far it is after each hundredth cycle, and exits with 1 if anything failed. Needs the server's package, and wrk for
-# the web servers.
+# CONTAINER=1 runs Redis or PostgreSQL in a container of podman's, and sessions attach from outside. The
+# container has the default filter of system calls, no capabilities and no network, and read-only directories
+# of this system.
+# SECONDS_EACH=0.5 is the length of a session. WAITS=1 follows waits.
+# KILLS=1 kills a session (SIGKILL) at a random moment of its first second before each cycle. The server then
+# runs alone until the lease of the dead session has run out.
+# EVENKEEL names another build than target/release/evenkeel.
+# Prints one line a server, and progress after each hundredth cycle; exits with 1 if anything failed. Needs the
+# server's package, and wrk for the web servers.
 #
-# What fails: a request; the server's end; a session that ends otherwise than with a report or for lack of a whole interval; in a process that
-# lived from the tenth cycle to the last, growth of a descriptor, thread or mapping in each twentieth cycle, or of a page of memory in each
-# (and some for what belongs to the server, or is made private where sessions open functions); processor time a request that is half as
-# much again as before, four times in a row. Requests a second are printed and not judged: they depend on whatever else the machine does.
+# Failures are:
+# - a failed request, or the server's end;
+# - a session that ends otherwise than with a report or for lack of a whole interval;
+# - growth, in a process that lives from the tenth cycle to the last: of a descriptor, thread or mapping in each
+#   twentieth cycle. Memory may grow by less than a page a cycle, and by some pages that belong to the server or
+#   that sessions make private by expanding functions;
+# - processor time a request that is half as much again as before, four times in a row.
+# Requests a second are printed, not judged: they depend on other work on the machine.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -86,13 +94,14 @@ serve() {
     done
 }
 
-# With directories of its own, and without the second hierarchy of control groups, which crun does not take beside the first.
+# With separate directories. The second hierarchy of control groups is hidden, because crun refuses both at once.
 with_podman() {
     unshare --mount sh -c 'umount /sys/fs/cgroup/unified 2>/dev/null; exec podman "$@"' podman --root "$scratch/podman" \
         --runroot "$scratch/podman-run" --cgroup-manager=cgroupfs --events-backend=file "$@"
 }
 
-# Each sets `pid` and `options`, and defines `served`, the requests answered so far, and `work`, the load, which fails if a request does.
+# Each function sets `pid` and `options`. It defines `served`, the requests answered so far, and `work`, the load,
+# which fails if a request does.
 start_redis() {
     serve "$(id -un)" redis-server --port 0 --unixsocket "$scratch/socket" --unixsocketperm 777 --save "" --dir "$scratch"
     options="--preset redis"
@@ -195,7 +204,7 @@ start_mariadb() {
     work() {
         mariadb --no-defaults -uroot -S "$scratch/socket" -e "create database slap; create table slap.t
             (id int primary key, v double) engine=innodb; insert into slap.t select seq, 0 from seq_1_to_1000"
-        # The table stays as large as it is, so that its speed can be compared.
+        # The table keeps its size, so that its speed can be compared.
         mysqlslap --no-defaults -uroot -S "$scratch/socket" --concurrency=8 --number-of-queries=1000000000 --create-schema=slap \
             --no-drop --delimiter=";" --query="update t set v = rand() where id = 1 + floor(rand() * 1000) limit 1; select sum(v) from t where id < 50"
     }
@@ -234,7 +243,7 @@ for _ in $(seq 300); do
     sleep 0.1
 done
 
-# In a group of its own, so that all of it can be ended.
+# In a separate process group, so that all of it can be ended.
 set -m
 (work >"$scratch/load.log" 2>&1 || echo "the load ended: $?" >>"$scratch/failed") &
 load=$!
@@ -256,7 +265,7 @@ uses() {
         [ -z "$begun" ] || [ -z "$kb" ] || echo "$one:$begun $kb $files $threads $maps"
     done | sort
 }
-# Ticks of processor that the server has used, with what it has waited for.
+# Ticks of processor time of the server, with the children that it has waited for.
 ticks() {
     for one in $(family "$pid"); do sed 's/.*) //' "/proc/$one/stat" 2>/dev/null || true; done |
         awk '{ sum += $12 + $13 + $14 + $15 } END { print sum + 0 }'

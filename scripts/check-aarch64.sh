@@ -1,8 +1,8 @@
 #!/bin/sh
 # Checks that every crate compiles for 64-bit ARM, where what is missing must answer that it is not supported.
 #
-# Needs the standard library for that target, which rustup has. No C compiler for it is needed: a check links nothing, so where
-# there is none the C sources of dependencies (SQLite) are passed by.
+# Needs the standard library for that target, which rustup has. No C compiler for it is needed, because a check links
+# nothing. Without one the C sources of dependencies (SQLite) are skipped.
 set -eu
 cd "$(dirname "$0")/.."
 

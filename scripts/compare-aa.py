@@ -23,7 +23,7 @@ import zlib
 from pathlib import Path
 
 FAMILIES = {"latency": ("latency", "machine"), "findings": ("finding",), "calls": ("call",)}
-# What explains records, and goes before those of every piece.
+# Marks the records that explain others, and precedes every piece's records.
 EXPLAINS = b"MSRCON"
 # The first rounds of refinement time other calls than the rest.
 SETTLED = 0.25

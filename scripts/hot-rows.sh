@@ -1,12 +1,14 @@
 #!/bin/bash
-# What a queue by advisory lock does for hot rows of PostgreSQL: transactions that update one of a few rows, then one of many, with and
-# without `pg_advisory_xact_lock` in the statement that updates the hot row. Prints a table in Markdown.
+# The effect of a queue by advisory lock on hot rows of PostgreSQL. Transactions update one of a few rows, then one of
+# many, with and without `pg_advisory_xact_lock` in the statement that updates the hot row. Prints a table in
+# Markdown.
 #
 #   scripts/hot-rows.sh [ROUNDS [SECONDS]]     5 rounds of 15 s
 #
-# A private PostgreSQL. The throughput that the plain statement reaches with all clients in a closed loop is measured first; then both, in
-# turn, in an open loop (pgbench --rate) at LOADS percent of it: a latency counts from when the transaction was due. In each round each is
-# run once, and "plain, again" is plain beside itself. ROWS=4, CLIENTS=64, LOADS="50 90 100".
+# A private PostgreSQL. First measures the throughput that the plain statement reaches with all clients in a closed
+# loop. Then runs both in turn in an open loop (pgbench --rate) at LOADS percent of it; a latency counts from the time
+# at which the transaction was due. Each round runs each once; "plain, again" compares plain with itself. ROWS=4,
+# CLIENTS=64, LOADS="50 90 100".
 set -euo pipefail
 
 rounds="${1:-5}"

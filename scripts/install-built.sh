@@ -10,8 +10,8 @@ lib=$DESTDIR$LIBDIR
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The command carries the agent and the demo's server as sections of its own. In the server, which is profiled, names of functions stay; of
-# the agent those that it exports.
+# The command carries the agent and the demo's server as ELF sections. The server is profiled, so its names of
+# functions stay; of the agent the exported names stay.
 objcopy --strip-unneeded "$built/libevenkeel_agent.so" "$work/agent"
 objcopy --strip-debug "$built/evenkeel-demo-server" "$work/demo-server"
 objcopy --strip-all --remove-section=.evenkeel.agent --remove-section=.evenkeel.demo-server "$built/evenkeel" "$work/evenkeel"

@@ -4,13 +4,15 @@
 #   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [postgresql-VERSION]
 #     [mysql-sid] [duckdb] [browser] [spark] [s3] [jvm] [test] [lint] [package]
 #
-# mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (which has its symbols) are builds beside the
-# system's, from Maven's central repository: into /var/cache/evenkeel for root, else ${XDG_CACHE_HOME:-~/.cache}/evenkeel. mysql-sid is Debian's
-# unstable release with its MySQL, a root directory there, for root alone. Nothing of ours needs them but what names them. A C and C++ compiler and make are always included; "test" means everything the tests use, "lint" what `make lint` does, "package" what
-# `make package` does.
+# mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (with symbols) are installed in
+# addition to the system's. They come from Maven's central repository, and go into /var/cache/evenkeel for root,
+# ${XDG_CACHE_HOME:-~/.cache}/evenkeel for others. mysql-sid is Debian's unstable release with its MySQL, in a root
+# directory there, for root alone. Only tests and scripts that name these builds need them.
+# A C and C++ compiler and make are always included. "test" is everything that the tests use, "lint" what `make lint`
+# uses, "package" what `make package` uses.
 # jvm is a JDK, and the Java programs and libraries of scripts/jvm/subjects there.
-# Says nothing and needs no rights when nothing is missing. The packages' own services are kept
-# from starting: Evenkeel runs private servers of its own.
+# Prints nothing and needs no rights when nothing is missing. The packages' own services are kept from starting,
+# because Evenkeel runs private servers.
 set -eu
 
 usage() {
@@ -125,7 +127,7 @@ make_python() {
     axe) package="--no-deps axe-playwright-python==0.1.8" ;;
     esac
     python3 -m venv "target/$1.new"
-    # shellcheck disable=SC2086 # an option is a word of its own
+    # shellcheck disable=SC2086 # an option is a separate word
     "target/$1.new/bin/pip" install -q $package
     rm -rf "target/$1"
     mv "target/$1.new" "target/$1"
@@ -184,7 +186,7 @@ check() {
         has named || want bind9
         has dig || want bind9-dnsutils
         ;;
-    # Runs the questions of sql/ beside the engine of our own; a package of PyPI.
+    # Runs the questions of sql/ next to our own engine; a package of PyPI.
     duckdb) want_python duckdb ;;
     # Opens pages, and checks that everybody can use them; a package of PyPI has the rules.
     browser)
@@ -274,8 +276,8 @@ else
     fail "not root and there is no sudo; as root run: apt-get install --no-install-recommends$missing"
 fi
 
-# invoke-rc.d asks this program before it starts a service; 101 forbids it. One that the machine's
-# owner put there is left as it is.
+# invoke-rc.d asks this program before it starts a service; 101 forbids it. A program that the machine's owner
+# installed stays.
 policy=/usr/sbin/policy-rc.d
 ours=""
 restore() {

@@ -14,7 +14,7 @@ clean() {
     rm -rf "$work"
 }
 trap clean EXIT
-# Storage of its own, which needs no rights to mount.
+# Separate storage, which needs no rights to mount.
 with_buildah() { buildah --root "$work/store" --runroot "$work/run" --storage-driver vfs "$@"; }
 
 mkdir -p "$work/root/usr" "$work/root/tmp" "$work/root/proc"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Plants each bug of engine/*/tests/planted, one after the other, and says which chain of faults of that crate's tests/chains.rs finds it,
-# and after how many seconds; for pages, which have no chains, whether tests/crash.rs fails. Fails if one is not found. The tree is as
-# before afterwards.
+# Plants each bug of engine/*/tests/planted, one after the other. Prints which chain of faults of that crate's
+# tests/chains.rs finds it, and after how many seconds. For pages, which have no chains, tests/crash.rs must fail.
+# Fails if a bug is not found. The sources are restored afterwards.
 #
 #   scripts/planted-bugs.sh [FIRST_SEED ..]      seeds to begin at (1)
 #

@@ -4,28 +4,28 @@
 #
 #   scripts/programs.sh [--debug] [--load after|before|changes|processes]... [PROGRAM]...
 #
-# All programs and all loads without names: the tables of docs/evidence/programs.md.
-#   after     the load begins three seconds after the profile
-#   before    the program runs under its load for three seconds, then `evenkeel attach` profiles it
-#   changes   as after, but the cause is in every second ten seconds of the load only, not in the first
-#   processes of servers that start processes for their requests alone: how these end, and how many turns of the load fail, without the
-#             profiler, with `profile` and with `attach`
-# What ends by itself runs once more without the profiler: output and exit status have to be the same. What is attached to goes on after it,
-# and answers every request. Installs what is missing. Exit status 1 where a cause was not found, or a program did not do what it does
-# without the profiler. With KEEP=1 in the environment the reports stay.
+# Without names it runs all programs and all loads: the tables of docs/evidence/programs.md. The loads are:
+#   after      The load begins three seconds after the profile.
+#   before     The program runs under its load for three seconds, then `evenkeel attach` profiles it.
+#   changes    Like after, but the cause is only in every second ten seconds of the load, not in the first.
+#   processes  For servers that start a process for a request. It counts processes that end abnormally, and turns
+#              of the load that fail: without the profiler, with `profile`, and with `attach`.
+# A program that ends by itself runs once more without the profiler: output and exit status have to be equal. An
+# attached server must run on afterwards, and answer every request. Installs missing packages. Exit status 1 where
+# a cause was not found, or a program's behaviour changed. KEEP=1 in the environment keeps the reports.
 #
-# A file of scripts/programs/ says what one program is:
-#   title options cause among   its name, which interval to profile, what varies, and which functions that is, a pattern of grep -E; no
-#                               cause: only that the program is not harmed is looked at
-#   starts_processes            whether it starts processes for its requests
-#   seconds, needs_root         how long to profile, if not half a minute; whether only root can start it
-#   prepare                     installs it, and writes what it needs to $place
-# and, if it is a server that goes on until it is stopped,
-#   serve WORDS..               starts it in the foreground, as the command that WORDS end with
-#   turn slow|plain             some of the load, with the cause or without
-#   fill                        what comes before the load
-# or, if it is a program that ends by itself,
-#   run SECONDS PERIOD WORDS..  as serve; with a period of more than 0 the cause is in every second PERIOD only
+# A file of scripts/programs/ describes one program:
+#   title options cause among   Its name, the profiled interval, the cause of variance, and a pattern of grep -E for
+#                               its functions. Without a cause, the run only checks that the program is unharmed.
+#   starts_processes            It starts processes for its requests.
+#   seconds, needs_root         Length of the profile, if not half a minute; only root can start it.
+#   prepare                     Installs it, and writes its files to $place.
+# A server that runs until it is stopped also has:
+#   serve WORDS..               Starts it in the foreground, as the command that WORDS end with.
+#   turn slow|plain             A part of the load, with the cause or without.
+#   fill                        Runs before the load.
+# A program that ends by itself has:
+#   run SECONDS PERIOD WORDS..  Like serve. With a PERIOD above 0 the cause is in every second PERIOD only.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)

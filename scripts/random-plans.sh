@@ -3,10 +3,10 @@
 # and then the agent in processes that fork, execute and load libraries (profiler/agent/tests/random_plans.rs). Each run has a seed, which is
 # printed; the first that fails ends it.
 #
-#   scripts/random-plans.sh [MINUTES]               an hour, if not said otherwise
-#   EVENKEEL_RANDOM_SEED=N scripts/random-plans.sh  that run once more
-#   EVENKEEL_RANDOM_SITES=N                         changes of a site in one run; a million, if not said otherwise
-#   EVENKEEL_RANDOM_PLANS=N                         plans of one run through the agent; three thousand, if not said otherwise
+# scripts/random-plans.sh [MINUTES]               Runs for an hour by default.
+# EVENKEEL_RANDOM_SEED=N scripts/random-plans.sh  Repeats the run with this seed.
+# EVENKEEL_RANDOM_SITES=N                         Changes of a site in one run; a million by default.
+# EVENKEEL_RANDOM_PLANS=N                         Plans of one run through the agent; three thousand by default.
 set -eu
 
 cd "$(dirname "$0")/.."

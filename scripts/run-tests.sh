@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Runs every test, those behind one that fails too: a run names all that fail.
 #
-# The tests of the command line (cli/tests) measure live programs and servers on whatever machine this is, together with all else
-# that runs there. One of those that fails is tried once more, by itself, and the end says so by name: what failed first is in the
-# output, and a test that is named there often is to be mended. All other tests, and those that no target is harmed and nothing is
-# lost (`unharmed::`, servers_every_site, kills, tune_killed), have one attempt: what fails there once in a hundred runs is a defect.
+# The tests of the command line (cli/tests) measure live programs and servers on a machine with other work. A failed
+# one is tried once more, alone, and named at the end; the output has its first failure. A test that is named there
+# often needs mending. All other tests have one attempt: a failure once in a hundred runs is a defect. So do the tests
+# that no target is harmed and nothing is lost (`unharmed::`, servers_every_site, kills, tune_killed).
 #
 # usage: run-tests.sh [CARGO]
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 cargo=${1:-cargo}
-# A test that hangs ends the run after an hour, long after the slowest machine would have been done; cargo names it ("has been
-# running for over 60 seconds").
+# A hanging test ends the run after an hour, which is far longer than the slowest machine needs. cargo names the test
+# ("has been running for over 60 seconds").
 limit() { timeout --kill-after=30 60m "$@"; }
 
 # The tests that may be tried again, as lines of "target test"; fails where anything else failed as well.

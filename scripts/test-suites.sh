@@ -3,11 +3,12 @@
 #
 #   scripts/test-suites.sh [--debug] [--part] [redis] [postgres] [mariadb]      all without names
 #
-# What fails and does not fail in the plain run is named, and the exit status is 1. Each server that Redis' suite starts is
-# attached to (it keeps its process id, by which the suite stops it); PostgreSQL's are run against one server each, which is
-# started by `evenkeel profile` where every site is timed, and attached to where waits are followed. --part runs a few of the tests only.
-# The suites are those of the distribution's source and test packages, fetched into $EVENKEEL_SUITES (default: a temporary directory)
-# and not installed. With KEEP=1 in the environment the logs stay; EVENKEEL names another build.
+# A test that fails here and not in the plain run is named, and the exit status is 1. Each server that Redis' suite
+# starts is attached to: it keeps its process id, by which the suite stops it. PostgreSQL's tests run against one
+# server. `evenkeel profile` starts that server where every site is timed, and `evenkeel attach` attaches to it where
+# waits are followed. --part runs a few of the tests only. The suites are in the distribution's source and test
+# packages, which are fetched into $EVENKEEL_SUITES (default: a temporary directory) and not installed. KEEP=1 in the
+# environment keeps the logs; EVENKEEL names another build.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -105,7 +106,7 @@ wrapper() {
     cat >"$file" <<END
 #!/bin/sh
 case " \$* " in *" --bootstrap "* | *" --help "* | *" --version "*) exec "$program" "\$@" ;; esac
-# No child of the server, of which tests look for those that it forks.
+# Not a child of the server: some tests look for the children that it forks.
 ( (
     while [ "\$(readlink /proc/\$\$/exe)" = "$(readlink -f /bin/sh)" ]; do sleep 0.02; done
     log=\$(mktemp "$scratch/attached.XXXXXX")
@@ -173,8 +174,8 @@ as_postgres() {
     if [ "$(id -u)" -eq 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
 }
 
-# The functions in C that the regression tests load. The headers are those of the source, which is of the server's version more surely
-# than the development package; that has those which are made while the source is configured.
+# C functions that the regression tests load. They are built with the source's headers, whose version surely is the
+# server's; the development package supplies the headers that configuring the source would make.
 regress_library() {
     include="/usr/include/postgresql/$major/server"
     [ -d "$include" ] || include="$(unpacked "postgresql-server-dev-$major")$include"
@@ -243,13 +244,13 @@ postgres() {
     done
 }
 
-# Every so many tests of a suite of mtr, without those that need another kind of build.
+# Every Nth test of a suite of mtr, without those that need another kind of build.
 every_so_many() {
     find "$1" -maxdepth 1 -name '*.test' -printf '%f\n' | sed 's/\.test$//' | grep -vE 'debug|big|_rpl|_emb|named_pipe|valgrind' | sort |
         awk -v step="$2" -v suite="$3" 'NR % step == 0 { print suite "." $0 }'
 }
 
-# mtr looks for the server beside itself, and finds the wrapper there.
+# mtr looks for the server in its own directory, and finds the wrapper there.
 mariadb() {
     needs perl perl
     tree=$(unpacked mariadb-test mariadb-test-data mariadb-server mariadb-server-core mariadb-client mariadb-client-core mariadb-common libpcre2-posix3)

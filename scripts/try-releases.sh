@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the package that `make package` made in Debian's releases, each in a folder of its own made by debootstrap, and profiles
-# the bundled server there: the same file must do on all of them.
+# Installs the package of `make package` in each of Debian's releases, in separate folders made by debootstrap, and
+# profiles the bundled server there. The same file must work on all of them.
 #
 #   scripts/try-releases.sh [SUITE..]      default: bullseye bookworm trixie sid
 #

@@ -1,5 +1,5 @@
-//! The command line as the parser takes it: options may stand before and behind what a command works on, and `--json FILE` is `--json=FILE` where no
-//! file could be meant that a command reads.
+//! Normalises the command line for the parser. Options may follow positional arguments. `--json FILE` becomes
+//! `--json=FILE` where FILE cannot be an input file.
 
 use std::ffi::OsString;
 
@@ -50,7 +50,8 @@ fn joined(words: Vec<OsString>) -> Vec<OsString> {
     joined
 }
 
-/// The options of `bench compare` itself in front of the workload: what stands behind it is read once for each configuration.
+/// Moves the options of `bench compare` itself in front of the workload. The words after the workload are parsed once
+/// for each configuration.
 fn own_first(words: Vec<OsString>) -> Vec<OsString> {
     /// `evenkeel bench compare`.
     const NAMES: usize = 3;

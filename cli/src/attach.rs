@@ -13,8 +13,9 @@ use crate::profile::{INTERVALS, Options};
 
 /// Find out why the latency of a running server's intervals varies, without restarting it
 ///
-/// An agent is brought into the process and everything that descends from it; processes that they fork from then on are followed.
-/// Ctrl-C, the end of --for or of the process ends with a report on standard error, and leaves the server running as before.
+/// The agent is loaded into the process and into all its descendants; processes that they fork later are followed
+/// too. The session ends at Ctrl-C, after --for, or when the process ends. It then prints a report on standard error
+/// and leaves the server running.
 #[derive(Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{INTERVALS}"))]
 pub struct Arguments {
@@ -27,10 +28,10 @@ pub struct Arguments {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct Process {
-    /// The process; of a server with several the first, from which the others descend
+    /// The process; of a server with several processes the first, from which the others descend
     #[arg(value_name = "PID")]
     pid: Option<i32>,
-    /// The process of this name that descends from no other of the name, in containers, too
+    /// The process of this name; of several, the one that descends from no other; containers are searched too
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The main process of this unit of systemd
@@ -41,7 +42,7 @@ struct Process {
     container: Option<String>,
 }
 
-/// Processes listed to choose from, at most, and columns of their command lines.
+/// Most processes listed to choose from, and columns of their command lines.
 const LISTED_MAX: usize = 20;
 const COMMAND_WIDTH: usize = 100;
 

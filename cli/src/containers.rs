@@ -1,7 +1,7 @@
 //! Containers of this machine: their main processes, and in which one a process is.
 //!
-//! Engines are asked by their own commands. What none of them knows of (another root directory of podman's, an engine without a command)
-//! is found by the cgroups of processes, whose paths hold the container's id.
+//! Engines are asked by their own commands. Other containers are found by the cgroups of processes, whose paths hold
+//! the container's id: podman's under another root directory, or those of an engine without a command.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -16,9 +16,9 @@ const SHORT_ID: usize = 12;
 /// A container that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
-    /// What runs it, as its cgroup says or by its command.
+    /// The engine, from the cgroup or from the command that listed it.
     pub engine: String,
-    /// Its whole id.
+    /// The full id.
     pub id: String,
 }
 
@@ -32,7 +32,7 @@ impl Container {
         })
     }
 
-    /// By the path of a cgroup, of which the innermost counts.
+    /// Finds the container in a cgroup's path; the innermost one counts.
     fn in_path(path: &str) -> Option<Container> {
         let parts: Vec<&str> = path.split('/').collect();
         parts.iter().enumerate().rev().find_map(|(at, part)| {
@@ -71,16 +71,16 @@ fn is_id(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A container that is meant, and how it stands.
+/// The container that the user named, and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Candidate {
     container: Container,
     name: String,
-    /// Its main process; 0 for one that does not run.
+    /// Its main process; 0 if the container does not run.
     pid: i32,
 }
 
-/// The main process of the container of this name, or whose id begins so.
+/// The main process of the container with this name or id prefix.
 pub fn main_process(wanted: &str) -> Result<i32, Failure> {
     let mut asked = Vec::new();
     let mut found: Vec<Candidate> = Vec::new();
@@ -141,7 +141,7 @@ fn chosen(wanted: &str, found: &[Candidate], asked: &[&str]) -> Result<i32, Fail
     }
 }
 
-/// What an engine answers; `None` where there is no such command.
+/// The answer of an engine's command; `None` where the command does not exist.
 fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     let answer = Command::new(program).args(arguments).output().ok()?;
     Some(match answer.status.success() {
@@ -203,7 +203,7 @@ fn ask_kubernetes(wanted: &str) -> Option<Vec<Candidate>> {
     Some(ids.split_whitespace().filter_map(of).collect())
 }
 
-/// Containers whose ids begin so, by the cgroups of their processes.
+/// Containers whose ids begin with this text, by the cgroups of their processes.
 fn by_cgroup(wanted: &str) -> Vec<Candidate> {
     if wanted.len() < SHORT_ID || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Vec::new();

@@ -25,8 +25,8 @@ use crate::{signals, values};
 
 /// Profile a private PostgreSQL under pgbench: why do its transactions vary?
 ///
-/// Starts a PostgreSQL of its own (fsync on) in a temporary folder, loads it with pgbench's TPC-B under `evenkeel
-/// profile`, prints the ranking and writes an HTML report. Where PostgreSQL is not installed, a small bundled
+/// Starts a private PostgreSQL (fsync on) in a temporary folder, and loads it with pgbench's TPC-B under `evenkeel
+/// profile`. Prints the report and writes it as HTML. Where PostgreSQL is not installed, a small bundled
 /// multi-threaded server is profiled instead.
 #[derive(Args)]
 #[command(after_help = "\
@@ -34,10 +34,10 @@ Examples:
   evenkeel demo
   evenkeel demo --for 60s --clients 32 --interval transaction")]
 pub struct Arguments {
-    /// How long to put load on the server
+    /// Length of the load
     #[arg(long = "for", value_name = "DURATION", default_value = "40s", value_parser = values::duration)]
     duration: Duration,
-    /// Connections
+    /// Connections of pgbench
     #[arg(long, value_name = "N", default_value_t = 16)]
     clients: u32,
     /// pgbench's scale: 100,000 accounts each
@@ -54,7 +54,7 @@ pub struct Arguments {
     bundled: bool,
 }
 
-/// The bundled server, carried by this program like the agent or beside it.
+/// The bundled server, carried by this program like the agent, or installed next to it.
 const SERVER: &str = "evenkeel-demo-server";
 
 /// Runs the command.

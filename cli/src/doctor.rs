@@ -13,22 +13,22 @@ use evenkeel_symbols::{DebugSources, Module};
 
 use crate::output::{self, Failure};
 
-/// Say what this machine permits, and how to get what is missing
+/// List what this machine permits, and how to get missing permissions
 ///
-/// With a process id also whether `evenkeel attach` can attach to it. Exit codes: 1 where nothing can be profiled on this machine, 2 where
-/// this process cannot be attached to.
+/// With a process id, it also checks whether `evenkeel attach` can attach to the process. Exit codes: 1 where nothing
+/// can be profiled on this machine, 2 where this process cannot be attached to.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   evenkeel doctor
   sudo evenkeel doctor 4711")]
 pub struct Arguments {
-    /// A process that is to be attached to
+    /// The process to check
     #[arg(value_name = "PID")]
     pid: Option<i32>,
 }
 
-/// What was found of one thing.
+/// The result of one check.
 enum Finding {
     Good(String),
     /// What is missing, and what to do.
@@ -42,7 +42,7 @@ mod rights;
 /// A bit of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
 const CAP_SYS_PTRACE: u64 = 1 << 19;
 
-/// Looks, and says.
+/// Runs the checks and prints them.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let rights = effective();
     // Kernels without Yama have no such file, and no such limits.
@@ -78,7 +78,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// What is to be said of a process, with what goes before its number, and whether it can be attached to.
+/// The checks of a process, each with a label, and the exit code: whether it can be attached to.
 fn of_process(pid: i32) -> (Vec<(&'static str, Finding)>, ExitCode) {
     let refused = |why: String| (vec![("", Missing(why))], ExitCode::from(2));
     if let Err(why) = evenkeel_attach::check(pid) {
@@ -99,7 +99,7 @@ fn of_process(pid: i32) -> (Vec<(&'static str, Finding)>, ExitCode) {
     (findings, ExitCode::SUCCESS)
 }
 
-/// Whether methods of Java can be profiled; nothing where it runs no Java.
+/// Whether methods of Java can be profiled; empty where the process runs no Java.
 fn of_java(pid: i32) -> Option<Finding> {
     jvm::recognise(pid).ok()??;
     Some(match jvm::check(pid) {
@@ -129,7 +129,7 @@ impl Finding {
     }
 }
 
-/// What of the rights that matter this process has, and what the others would bring.
+/// The capabilities that this process has, and what each missing one would permit.
 fn owned(rights: u64) -> Finding {
     let (has, lacks) = rights::own(rights);
     match lacks.is_empty() {
@@ -187,7 +187,7 @@ fn attaching(rights: u64, scope: i64) -> Finding {
     }
 }
 
-/// Of the machine's events, those that this process may have: what is said is what was tried.
+/// Which of the kernel's events this process may use; each is tried.
 fn kernel_events() -> [Finding; 2] {
     let everybody = KernelEvents::watch(Watched::Everybody);
     let is_root = everybody.is_ok();
@@ -200,13 +200,13 @@ fn kernel_events() -> [Finding; 2] {
                 .to_owned(),
         ),
         Err(why) => Missing(format!(
-            "with --waits, preemption and blocking are not told apart: {why}"
+            "with --waits, run-queue delay and blocking are not told apart: {why}"
         )),
     };
     let wakers = if sees_wakers {
         Good("the tracepoint sched_waking can be read (--waits)".to_owned())
     } else {
-        Missing("tracepoints are shown to root alone, outside of containers: with --waits, sleeps that no call announces stay without the thread that ended them; run evenkeel as root on the machine itself".to_owned())
+        Missing("only root outside of containers can read tracepoints: with --waits, the waker of some sleeps stays unknown. Run evenkeel as root on the machine itself".to_owned())
     };
     [events, wakers]
 }

@@ -16,10 +16,10 @@ use crate::signals;
 
 /// Regenerate the papers' tables and figures, each with a verdict
 ///
-/// Each item of the papers is measured and compared with what the paper says; what is not measured, or could not be, is listed with its
-/// reason. Results are written as they come, so that a stopped run goes on with --resume, which tries again what could not be measured,
-/// too. With NAMEs those are measured anew, and the document keeps the others' results. Ctrl-C ends it behind the experiment that goes on,
-/// or at once where that is made of other commands; it is begun anew then.
+/// Each item of the papers is measured and compared with the paper. Items that were not measured are listed with the
+/// reason. Results are written as they are measured, and --resume continues a stopped run; it also retries what
+/// failed. NAMEs measure these experiments again and keep the other results. Ctrl-C ends the run after the current
+/// experiment, or at once if the experiment runs other commands; --resume then repeats it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -34,13 +34,13 @@ pub struct Arguments {
     /// Few seeds and short runs: half an hour at most (default)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// As precise as the results are meant to be
+    /// Long runs, as precise as the results should be
     #[arg(long)]
     full: bool,
-    /// Go on where a stopped run was
+    /// Continue a stopped run
     #[arg(long)]
     resume: bool,
-    /// Name the experiments, with what each takes with --quick on two processors, and do nothing
+    /// List the experiments, with the time each takes with --quick on two processors
     #[arg(long)]
     list: bool,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub struct Arguments {
     /// Write the results as Markdown
     #[arg(long, value_name = "FILE", default_value = "RESULTS.md")]
     document: PathBuf,
-    /// Where results are kept as they come, an object a line
+    /// Where results are kept, one JSON object a line
     #[arg(
         long,
         value_name = "FILE",

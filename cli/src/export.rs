@@ -18,22 +18,22 @@ use crate::report::{self, Ranking};
 
 /// Write a recording in a format that another tool reads
 ///
-/// Flame graphs of variance: a call path is as wide as its share of the latency's variance, not as its time. What is short where
-/// intervals are long has a negative share, and stands under a root of its own, "(negative)".
+/// In a flame graph of variance a call path is as wide as its share of the latency's variance, not as its time. A
+/// path that takes less time in long intervals has a negative share, and appears under a separate root, "(negative)".
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A recording made by `evenkeel profile -o`; several are exported as one, with the intervals of all
+    /// A recording made by `evenkeel profile -o`; several are exported as one
     #[arg(required = true, value_name = "RECORDING")]
     recordings: Vec<PathBuf>,
     /// The format
     #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser)]
     format: &'static str,
-    /// Where to write it (- for standard output); of parquet, a directory, to whose tables the recordings are added
+    /// The output file (- for standard output); for parquet a directory, to whose tables the recordings are added
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// What widths stand for, where a file holds one weight: variance, mean, p95, p99 or p99.9 (what the slowest exceed the mean
-    /// by) [default: variance]
+    /// The weight that widths show, in formats with a single weight: variance, mean, p95, p99 or p99.9 (the excess of
+    /// the slowest intervals over the mean) [default: variance]
     #[arg(short, long, value_name = "WEIGHT")]
     weight: Option<Weight>,
     /// An interval that is written whole: max, slowest:3 (the third slowest) or id:N; of a recording made with --waits also p50 or p99.9. May
@@ -51,10 +51,10 @@ Examples:
   evenkeel export *.keel --format parquet -o fleet
   evenkeel export run.keel --format otlp | curl -H 'Content-Type: application/json' --data-binary @- localhost:4318/v1/traces";
 
-/// Intervals whose critical paths are written if none is picked.
+/// Intervals whose critical paths are written by default.
 const SLOWEST: usize = 8;
 
-/// Knows the formats by the list of the crate.
+/// Parses a format's name by the list of the export crate.
 #[derive(Clone)]
 struct FormatParser;
 
@@ -162,7 +162,7 @@ fn refuse_what_does_nothing(arguments: &Arguments, format: &dyn Format) -> Resul
     Ok(())
 }
 
-/// When the recording began, on the clock of its critical paths.
+/// The time at which the recording began, on the clock of its critical paths.
 fn started(meta: &Meta) -> Option<Started> {
     let started = meta.started?;
     Some(Started {

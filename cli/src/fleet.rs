@@ -13,10 +13,10 @@ use crate::output::{self, Failure};
 
 const PROGRAM: &str = "evenkeel-fleet";
 
-/// Ask the recordings of many hosts: which call paths vary, and who differs from the others
+/// Ask questions about recordings of many hosts: which call paths vary, and which group differs from the others
 ///
-/// Runs the program evenkeel-fleet with the same arguments: `make fleet` in the sources builds it, `make install-fleet` puts it beside evenkeel. Where
-/// it is installed, `evenkeel fleet --help` lists its options.
+/// Runs the separate program evenkeel-fleet with the same arguments. `make fleet` in the sources builds it, and `make
+/// install-fleet` installs it next to evenkeel. Where it is installed, `evenkeel fleet --help` lists its options.
 #[derive(Args)]
 #[command(
     disable_help_flag = true,
@@ -28,7 +28,8 @@ Examples:
   evenkeel fleet fleet --by build --json"
 )]
 pub struct Arguments {
-    /// A directory of tables that `evenkeel export --format parquet` wrote, or s3://BUCKET/PREFIX, and what is asked
+    /// A directory of tables written by `evenkeel export --format parquet`, or s3://BUCKET/PREFIX, and options of
+    /// evenkeel-fleet
     #[arg(
         value_name = "ARGUMENTS",
         trailing_var_arg = true,
@@ -37,7 +38,7 @@ pub struct Arguments {
     words: Vec<OsString>,
 }
 
-/// Becomes the other program. Where that is not installed, `definition`, of all of evenkeel, has the help.
+/// Replaces this process by evenkeel-fleet. If it is not installed, prints the help that `definition` has.
 pub fn run(arguments: Arguments, mut definition: Definition) -> Result<ExitCode, Failure> {
     let program = beside().unwrap_or_else(|| PROGRAM.into());
     let error = Command::new(&program).args(&arguments.words).exec();
@@ -64,7 +65,7 @@ pub fn run(arguments: Arguments, mut definition: Definition) -> Result<ExitCode,
     )))
 }
 
-/// The one that was installed with this program; otherwise the search path has it or it is nowhere.
+/// The program in evenkeel's own directory; without it, the search path decides.
 fn beside() -> Option<PathBuf> {
     let program = env::current_exe().ok()?.with_file_name(PROGRAM);
     program.is_file().then_some(program)

@@ -1,10 +1,10 @@
 //! `evenkeel`: argument parsing and calls into the crates, nothing else.
 //!
-//! A file or directory for each command has its arguments (`clap`), what its values may be (`values`), and the call into the crate that
-//! does the work; what is printed and written is decided here (`output`), and progress is drawn (`progress`). Errors of use end with code 2 and say
-//! what would be right. ARCHITECTURE.md shows the crates below.
+//! Each command has a file or a directory with its arguments (`clap`) and the call into the crate that does the work.
+//! `values` parses option values, `output` prints and writes, and `progress` draws progress. Usage errors end with
+//! code 2 and name the correct form. ARCHITECTURE.md shows the crates below.
 
-// They panic where standard output cannot be written (a full disk): `output::print` says so.
+// `println!` panics where standard output cannot be written (a full disk); `output::print` reports the error.
 #![deny(clippy::print_stdout)]
 
 mod arguments;

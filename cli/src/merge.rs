@@ -10,11 +10,11 @@ use crate::output::Failure;
 use crate::progress::Reading;
 use crate::report;
 
-/// Put several recordings into one, of whose intervals together every report is made
+/// Merge several recordings into one, as if a single run had recorded all intervals
 ///
-/// The profile is the one that a single recording of all intervals would give. Recordings of one build of a program (by build
-/// id) are matched by call site, those of different builds by function. What some of them timed and others did not counts as its
-/// callers' own time, with a warning. Clocks of different speed are brought to the first one's.
+/// Recordings of one build of a program (by build id) are matched by call site, those of different builds by
+/// function. A call that only some recordings timed becomes its caller's own time, with a warning. Clocks of
+/// different speed are converted to the first one's.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

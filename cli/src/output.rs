@@ -7,48 +7,48 @@ use clap::Args;
 use evenkeel_report::terminal::{Style, WIDTH_MIN};
 use thiserror::Error;
 
-/// What ends a command early.
+/// An error that ends a command.
 #[derive(Debug, Error)]
 pub enum Failure {
-    /// A session.
+    /// An error of a profiling session.
     #[error(transparent)]
     Session(#[from] evenkeel_session::Error),
-    /// A recording.
+    /// An error of a recording.
     #[error(transparent)]
     Recording(#[from] evenkeel_recording::Error),
-    /// An interval.
+    /// An error of an interval's specification.
     #[error(transparent)]
     Interval(#[from] evenkeel_intervals::Error),
-    /// A private server.
+    /// An error of a private server.
     #[error(transparent)]
     Server(#[from] evenkeel_servers::ServerError),
-    /// A benchmark.
+    /// An error of a benchmark.
     #[error(transparent)]
     Bench(#[from] evenkeel_drive::Error),
-    /// A simulation.
+    /// An error of a simulation.
     #[error(transparent)]
     Simulation(#[from] evenkeel_simulate::Error),
-    /// An experiment.
+    /// An error of an experiment.
     #[error(transparent)]
     Experiment(#[from] evenkeel_experiments::Error),
-    /// A tuner.
+    /// An error of the tuner.
     #[error(transparent)]
     Tune(#[from] evenkeel_tune::Error),
-    /// An export.
+    /// An error of an export.
     #[error(transparent)]
     Export(evenkeel_export::Error),
-    /// An export of tables.
+    /// An error of exporting tables.
     #[error(transparent)]
     Columns(evenkeel_export::columns::Error),
-    /// A file that was to be written.
+    /// A file that cannot be written.
     #[error("cannot write {}: {source}; check the directory and the free space", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Options that do not go together, or name something that is not there.
+    /// Options that conflict, or that name a missing thing.
     #[error("{0}")]
     Usage(String),
 }
@@ -68,7 +68,7 @@ pub struct Json {
 }
 
 impl Json {
-    /// Whether it can be written: better known before a run than after it.
+    /// Checks that the file can be written, so that a long run does not fail at its end.
     pub fn check(&self) -> Result<(), Failure> {
         self.json.as_deref().map_or(Ok(()), check)
     }
@@ -78,7 +78,7 @@ impl Json {
         self.json.as_deref() == Some(Path::new("-"))
     }
 
-    /// Prints the text, and writes the JSON where that was asked for; printed JSON takes the text's place.
+    /// Prints the text and writes the JSON. JSON on standard output replaces the text.
     pub fn output(
         &self,
         json: impl FnOnce() -> String,
@@ -118,7 +118,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     write_bytes(path, text.as_bytes())
 }
 
-/// The same of bytes.
+/// Writes bytes to `path`; `-` is standard output.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path == Path::new("-") {
         return print_bytes(bytes);
@@ -129,7 +129,7 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     })
 }
 
-/// Whether [`write()`] will be able to: better known before a run than after it.
+/// Checks that [`write()`] will succeed, so that a long run does not fail at its end.
 pub fn check(path: &Path) -> Result<(), Failure> {
     if path == Path::new("-") {
         return Ok(());
@@ -149,7 +149,7 @@ pub fn check(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How to draw on a stream that is, or is not, a terminal.
+/// The style for a stream: colours and width on a terminal, plain text elsewhere.
 pub fn style<'a>(is_terminal: bool, tail: &'a str, by_class: bool, rows: usize) -> Style<'a> {
     let width = terminal_size::terminal_size()
         .map_or(100, |(width, _)| usize::from(width.0))
@@ -166,12 +166,12 @@ pub fn style<'a>(is_terminal: bool, tail: &'a str, by_class: bool, rows: usize) 
     }
 }
 
-/// Whether standard error is a terminal: where `profile` reports.
+/// Whether standard error, which `profile` reports on, is a terminal.
 pub fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// Whether standard output is a terminal: where `report` and `compare` print.
+/// Whether standard output, which `report` and `compare` print on, is a terminal.
 pub fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }

@@ -1,4 +1,5 @@
-//! `evenkeel completions` and `evenkeel man`: what a package holds beside the program, made of the command line's definition.
+//! `evenkeel completions` and `evenkeel man`: files of a package that are generated from the command line's
+//! definition.
 
 use std::fs;
 use std::io::Write;
@@ -30,7 +31,7 @@ Examples:
   evenkeel man ~/.local/share/man/man1
   evenkeel man /usr/share/man/man1")]
 pub struct Pages {
-    /// The directory, which is made if it is not there
+    /// The directory, which is created if necessary
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -91,7 +92,7 @@ fn write_page(folder: &Path, command: &Command) -> std::io::Result<()> {
     fs::write(folder.join(format!("{name}.1")), page)
 }
 
-/// Examples and the like, line for line as the help has them.
+/// The examples, line by line as in the help.
 fn write_notes(page: &mut Vec<u8>, notes: &str) -> std::io::Result<()> {
     writeln!(page, ".SH NOTES\n.nf")?;
     for line in notes.lines() {
@@ -113,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// The name of the page of each command that help lists, from `evenkeel` down.
+    /// Names of the manual pages of `evenkeel` and of every command that its help lists.
     fn names(command: &Command, above: &str) -> Vec<String> {
         let name = format!("{above}{}", command.get_name());
         let below = command

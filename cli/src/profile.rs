@@ -24,8 +24,9 @@ use crate::{signals, values};
 
 /// Run a command and find out why the latency of its intervals varies
 ///
-/// The command is started with an agent preloaded and followed through fork and exec; its standard streams are left
-/// alone. Ctrl-C, the end of the command or the end of --for ends with a report on standard error.
+/// The command is started with the agent preloaded and is followed through fork and exec. Its standard streams are
+/// not changed. The session ends at Ctrl-C, after --for, or when the command ends, and prints a report on standard
+/// error.
 #[derive(Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{INTERVALS}"))]
 pub struct Arguments {
@@ -42,24 +43,25 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-/// What `profile` and `attach` have in common.
+/// Options that `profile` and `attach` share.
 #[derive(Args)]
 pub struct Options {
     #[arg(long, value_name = "NAME", help = preset_help())]
     preset: Option<String>,
-    /// The interval: FUNCTION, CALLER>FUNCTION, BEGIN..END or `annotated`, with options (see below); or one that the preset
-    /// knows
+    /// The interval: FUNCTION, CALLER>FUNCTION, BEGIN..END or `annotated`, with options (see below), or an interval
+    /// of the preset
     #[arg(long, value_name = "SPEC")]
     interval: Option<String>,
-    /// Profile for so long, then take the hooks out; a command that was started is asked to stop [default: until it ends]
+    /// Profile for this long, then remove the hooks; a command that was started is asked to stop [default: until it
+    /// ends]
     #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
     duration: Option<Duration>,
     /// Record to a file, for `evenkeel report` and `evenkeel compare`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Record sums only, those of a minute (or of DURATION) at a time, for running all day: their size depends on the call paths met, not on
-    /// the load (PostgreSQL with 860 probes: 0.4 MB each). Of a session that is killed all but the last minute is there. Without
-    /// single intervals and who waits for whom
+    /// Record only sums, one set a minute (or DURATION), to profile all day. The file grows with the number of call
+    /// paths, not with the load: 0.4 MB a set for PostgreSQL with 860 probes. A killed session loses the last set
+    /// only. Single intervals and waits are not recorded
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "1m",
         value_parser = values::duration, requires = "output")]
     summary: Option<Duration>,
@@ -68,21 +70,22 @@ pub struct Options {
     /// Write the report as a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Ask at each step which functions to open, instead of opening the highest-scoring ones
+    /// Ask at each step which functions to expand, instead of expanding those with the highest score
     #[arg(long)]
     manual: bool,
-    /// Show the profile on the whole screen while it is made; q ends the run with its report
+    /// Show the profile on the full screen while it is made; q ends the run with its report
     #[arg(long)]
     live: bool,
-    /// Call sites that run and are timed at a time; sites that never run do not count
+    /// Most call sites that are timed at once; sites that never run do not count
     #[arg(long, value_name = "N", default_value_t = 200)]
     max_probes: usize,
     /// Cost allowed, estimated and measured, as a fraction of the latency
     #[arg(long, value_name = "FRACTION", default_value = "3%", value_parser = values::fraction)]
     max_overhead: f64,
-    /// Which intervals to record, where all would cost too much. latency: when an interval ends; all of the slow ones, and of the others a
-    /// part, each of which stands for several. uniform: when it begins, each with the same probability. all: every one,
-    /// whatever it costs. With --waits, latency and uniform record everything in windows of time
+    /// Which intervals to record where recording all would cost too much. latency: decided when an interval ends; all
+    /// slow ones and a sample of the others, with weights. uniform: decided when it begins, each with the same
+    /// probability. all: every interval, at any cost. With --waits, latency and uniform record all intervals of short
+    /// time windows
     #[arg(long, value_name = "latency|uniform|all", default_value = "latency", value_parser = values::sampling)]
     sampling: SamplingRule,
     /// Keep so many of the slowest intervals whole: when each was, and where its time went (`evenkeel report FILE --slowest`)
@@ -92,7 +95,7 @@ pub struct Options {
     /// some 10 to 60 ms
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     max_pause: Option<Duration>,
-    /// Contribution to the variance below which nothing is opened or reported
+    /// Contribution to the variance below which a function is neither expanded nor reported
     #[arg(long, value_name = "FRACTION", default_value = "1%", value_parser = values::fraction)]
     threshold: f64,
     /// Exponent of the specificity in the ranking
@@ -101,17 +104,17 @@ pub struct Options {
     /// Factors reported
     #[arg(short, long, value_name = "N", default_value_t = 10)]
     k: usize,
-    /// Tail that the report shows beside the variance: p95, p99 or p99.9
+    /// Tail shown with the variance: p95, p99 or p99.9
     #[arg(long, value_name = "PERCENTILE", default_value = "p99", value_parser = values::tail)]
     tail: String,
-    /// Plant the first N call sites below the interval, or `every` one of the program, and do not refine: to measure
-    /// what probes cost, and to test that they break nothing
+    /// Hook the first N call sites below the interval, or `every` site of the program, without refinement: measures
+    /// the cost of probes, and tests that they break nothing
     #[arg(long, value_name = "N|every", value_parser = planting)]
     plant: Option<Planting>,
-    /// Follow intervals to the threads and processes that they wait for: what a waker did meanwhile stands under the wait
+    /// Follow intervals to the threads and processes that they wait for: the waker's calls appear below the wait
     #[arg(long, alias = "edges")]
     waits: bool,
-    /// A function that acquires a lock of the target's own making; the same for the four below (all imply --waits)
+    /// A function that acquires one of the target's own locks; implies --waits, as do the four options below
     #[arg(long, value_name = "CALL")]
     acquire: Vec<String>,
     /// A function that releases such a lock
@@ -123,12 +126,12 @@ pub struct Options {
     /// A function that takes a task out of a queue
     #[arg(long, value_name = "CALL")]
     dequeue: Vec<String>,
-    /// A function from whose call on the thread works for the interval of this key
+    /// A function that starts work on a keyed interval: from this call on, the thread's time counts towards it
     #[arg(long, value_name = "CALL")]
     work: Vec<String>,
 }
 
-/// Every preset, with its intervals; the first of each is the default.
+/// Every preset with its intervals; the first interval is the default.
 fn preset_help() -> String {
     let preset = |preset: &Preset| {
         let intervals: Vec<&str> = preset.intervals.iter().map(|known| known.name).collect();
@@ -139,7 +142,7 @@ fn preset_help() -> String {
 }
 
 impl Arguments {
-    /// Whether intervals are followed to whom they wait for, as far as that was asked for.
+    /// Whether the options ask to follow intervals across waits.
     #[cfg(test)]
     pub fn waits(&self) -> bool {
         self.options.waits
@@ -160,7 +163,7 @@ Examples:
   evenkeel profile --interval com.example.Checkout.handle -- java -jar app.jar
   evenkeel profile --interval 'new_request..free_request,key=returned:0' --work 'handle,key=0' -- ./server";
 
-/// How intervals and functions are written.
+/// The forms of intervals and functions, for the help.
 pub const INTERVALS: &str = "\
 An interval is one call of FUNCTION (a symbol, 0xADDRESS or file.c:function), one call of FUNCTION made by
 CALLER (CALLER>FUNCTION), or what lies between the call of BEGIN and the return of END (BEGIN..END;
@@ -173,7 +176,7 @@ says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait
 A CALL is FUNCTION,key=N: the N-th argument is the lock, task or interval.
 In a Java virtual machine (11 or later) an interval is a method, package.Class.method or package.Outer$Inner.method.";
 
-/// The functions named for what they do with locks, tasks and intervals.
+/// The functions of the target's own locks, queues and keyed intervals.
 fn named(arguments: &Options) -> Result<Vec<NamedCall>, Failure> {
     let roles = [
         (Role::Acquire, &arguments.acquire),
@@ -201,7 +204,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 impl Options {
-    /// Profiles `subject`, and reports as was asked.
+    /// Profiles `subject` and prints the report.
     pub fn profile(&self, subject: Subject, keep: bool) -> Result<ExitCode, Failure> {
         self.json.check()?;
         self.html.as_deref().map_or(Ok(()), output::check)?;
@@ -288,8 +291,8 @@ impl Options {
     }
 }
 
-/// The options of a command line that say how intervals are recorded: what stands behind the command's name and before the program that is
-/// profiled, without files that are written and the process.
+/// The options that determine how intervals are recorded: the words after the command's name and before the profiled
+/// program. Output files and the process are left out.
 fn written(words: impl Iterator<Item = String>) -> String {
     let mut kept = Vec::new();
     let mut words = words.skip(1).take_while(|word| word != "--");
@@ -306,7 +309,7 @@ fn written(words: impl Iterator<Item = String>) -> String {
     kept.join(" ")
 }
 
-/// The command's own failure shows, ours would have been an error.
+/// Evenkeel's exit code: 1 where the profiled command failed. Errors of evenkeel itself were returned earlier.
 fn exit_code(ending: Ending) -> ExitCode {
     match ending {
         Ending::Exited(0) | Ending::Stopped | Ending::Kept | Ending::Gone => ExitCode::SUCCESS,

@@ -15,7 +15,7 @@ use crate::output::{self, Failure};
 use crate::progress::Reading;
 use crate::values;
 
-/// Render a recording again
+/// Show the report of a recording
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -27,14 +27,14 @@ Examples:
   evenkeel report monday.keel tuesday.keel
   evenkeel report run.keel --json | jq '.factors[0]'")]
 pub struct Arguments {
-    /// A recording made by `evenkeel profile -o`; several are reported as one, with the intervals of all
+    /// A recording made by `evenkeel profile -o`; several are reported as one
     #[arg(required = true, value_name = "RECORDING")]
     recordings: Vec<PathBuf>,
     #[command(flatten)]
     view: View,
 }
 
-/// What of a profile is shown, and how.
+/// Options of the report.
 #[derive(Args)]
 pub struct View {
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub struct View {
     /// Also write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Tail shown beside the variance: p95, p99 or p99.9
+    /// Tail shown with the variance: p95, p99 or p99.9
     #[arg(long, value_name = "PERCENTILE", default_value = "p99", value_parser = values::tail)]
     tail: String,
     /// Also draw the critical path of one interval: max, slowest:3 (the third slowest of the run) or id:N; of a recording made with --waits
@@ -55,20 +55,20 @@ pub struct View {
     /// What to show more of
     #[arg(long, value_name = "WHAT", value_parser = ["class"])]
     by: Option<String>,
-    /// Show all of the comparison of the slowest 1 % with the middle half, node by node
+    /// Show the whole comparison of the slowest 1 % with the middle half, node by node
     #[arg(long)]
     cohorts: bool,
     #[command(flatten)]
     ranking: Ranking,
 }
 
-/// How factors are ranked.
+/// Options of the ranking of factors.
 #[derive(Args)]
 pub struct Ranking {
     /// Factors reported
     #[arg(short, long, value_name = "N", default_value_t = 10)]
     k: usize,
-    /// Contribution of a reported factor, at least
+    /// Smallest contribution of a reported factor
     #[arg(long, value_name = "FRACTION", default_value = "1%", value_parser = values::fraction)]
     threshold: f64,
     /// Exponent of the specificity
@@ -99,7 +99,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 impl View {
-    /// Whether the files that are asked for can be written: better known before long work than after it.
+    /// Checks that the requested files can be written, so that long work does not fail at its end.
     pub fn check(&self) -> Result<(), Failure> {
         self.json.check()?;
         self.html.as_deref().map_or(Ok(()), output::check)
@@ -150,21 +150,22 @@ impl View {
     }
 }
 
-/// What a recording holds.
+/// Contents of a recording.
 pub struct Loaded {
     /// Its profile.
     pub profile: Profile,
-    /// What explains it.
+    /// The facts of the session.
     pub meta: Meta,
 }
 
-/// The profile of a recording, with the critical paths of the picked intervals; of some anyway if none is picked.
+/// The profile of a recording, with the critical paths of the picked intervals, or of a default selection if none is
+/// picked.
 pub fn load(paths: &[PathBuf], ranking: &Ranking, timelines: &[Pick]) -> Result<Loaded, Failure> {
     let defaults = Options::default().timelines;
     load_or(paths, ranking, timelines, &defaults)
 }
 
-/// The same; if none is picked, those of `otherwise` that there are.
+/// Like [`load`], with `otherwise` as the default selection.
 pub fn load_or(
     paths: &[PathBuf],
     ranking: &Ranking,
@@ -174,7 +175,7 @@ pub fn load_or(
     load_of(paths, ranking, (timelines, otherwise), SLOWEST, &|_| true)
 }
 
-/// The profile of those recordings of the files that are wanted.
+/// The profile of the recordings that `wanted` selects.
 pub fn load_some(
     paths: &[PathBuf],
     ranking: &Ranking,
@@ -215,7 +216,7 @@ fn load_of(
     })
 }
 
-/// The profile of recordings that have been replayed.
+/// The profile of replayed recordings.
 pub fn profile_of(
     replayed: &Replayed,
     paths: &[PathBuf],
@@ -268,7 +269,7 @@ fn finished(
     Ok(profile)
 }
 
-/// What files are called in a message.
+/// The files' names in a message.
 pub fn names(paths: &[PathBuf]) -> String {
     let names = paths.iter().map(|path| path.display().to_string());
     names.collect::<Vec<_>>().join(" and ")

@@ -8,7 +8,7 @@ use signal_hook::flag;
 
 use crate::output::Failure;
 
-/// A flag that Ctrl-C, SIGTERM and SIGHUP raise, however often they come.
+/// A flag that Ctrl-C, SIGTERM and SIGHUP raise, any number of times.
 pub fn interrupts() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -28,7 +28,7 @@ pub fn first_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     Ok(interrupted)
 }
 
-/// What the system says when it does not let us listen for a signal.
+/// The error where the system does not let this process handle a signal.
 pub fn refused(error: std::io::Error) -> Failure {
     Failure::Usage(format!("cannot listen for signals: {error}"))
 }

@@ -24,11 +24,11 @@ use crate::report::{self, View};
 use crate::{signals, values};
 use scratch::Scratch;
 
-/// Find out why requests that cross several services vary: from the spans of their traces
+/// Find out why requests that cross several services vary, from the spans of their traces
 ///
-/// One request is one interval, along its critical path through the spans; what is a function elsewhere is an operation of a service here.
-/// Everything else is as with `evenkeel profile`: the same report, and a recording for `report`, `compare`, `merge` and `export`. Nothing is
-/// sent anywhere.
+/// One request is one interval, along its critical path through the spans. An operation of a service takes the place
+/// of a function. Otherwise the command works as `evenkeel profile`: it prints the same report, and records for
+/// `report`, `compare`, `merge` and `export`. It sends nothing.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -43,19 +43,20 @@ pub struct Arguments {
     /// Files of spans; spans of one trace may lie in several
     #[arg(value_name = "FILE", required_unless_present = "otlp")]
     files: Vec<PathBuf>,
-    /// Take spans as they come, by OTLP over gRPC or HTTP, until Ctrl-C or the end of --for; at loopback's ports 4317 and 4318 unless an
-    /// address is given, or several with commas; each takes both
+    /// Receive spans by OTLP over gRPC and HTTP, until Ctrl-C or the end of --for. Addresses are separated by commas,
+    /// and each takes both protocols [default: ports 4317 and 4318 of the loopback]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = LOOPBACK, conflicts_with = "files")]
     otlp: Option<String>,
-    /// Take spans for so long; needs --otlp
+    /// Length of receiving; needs --otlp
     #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// A trace to which no span has come for so long is complete, and six times as long where its root or another span is missing; needs
-    /// --otlp [default: 10s]
+    /// A trace is complete when it has received no span for this long, or six times as long if its root or another
+    /// span is missing; needs --otlp [default: 10s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     grace: Option<Duration>,
-    /// Go on from the spans into the functions of a process that was profiled meanwhile (`evenkeel profile --waits -o RECORDING`), by the
-    /// trace and span that its intervals name (evenkeel_trace in evenkeel.h, or a label that is a traceparent); any number
+    /// Continue from spans into the functions of a process that was profiled at the same time (`evenkeel profile
+    /// --waits -o RECORDING`). Its intervals must name the trace and span, by evenkeel_trace of evenkeel.h or a label
+    /// that is a traceparent. Any number
     #[arg(long, value_name = "RECORDING")]
     trace_id: Vec<PathBuf>,
     /// Record to a file, for `evenkeel report`, `compare`, `merge` and `export`
@@ -65,18 +66,19 @@ pub struct Arguments {
     view: View,
 }
 
-/// Where OTLP is expected: over gRPC, and over HTTP.
+/// Default addresses of OTLP: gRPC, and HTTP.
 const LOOPBACK: &str = "127.0.0.1:4317,127.0.0.1:4318";
-/// Requests after which what is held back is analysed.
+/// Requests after which the collected traces are analysed.
 const PASS: usize = 512;
-/// Requests whose trace is named in a recording, at most: names are kept in memory by whoever reads it.
+/// Most requests of a recording whose trace is named: readers of the recording keep these names in memory.
 const NAMED_MAX: u64 = 200_000;
-/// A trace to which no span has come for so long is complete. Longer than OpenTelemetry's SDKs keep spans back (the batch processor's 5 s): those of
-/// two services come up to so long apart.
+/// Time without a span after which a trace is complete. It is longer than the 5 s for which OpenTelemetry's batch
+/// processor holds spans back, because the spans of two services may arrive that far apart.
 const GRACE: Duration = Duration::from_secs(10);
-/// Where a span is missing, so many times as long: a root comes when its request has ended, which the spans below it do not wait for.
+/// Factor of the time for a trace that misses a span: the root arrives when its request has ended, which may be long
+/// after the spans below it.
 const GRACES_LACKING: u32 = 6;
-/// How often traces are looked at that may be complete.
+/// How often complete traces are looked for.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Runs the command.
@@ -111,7 +113,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Records to a file, and shows what is in it.
+/// Writes the recording and shows its profile.
 fn show(arguments: &Arguments, path: &Path) -> Result<(), Failure> {
     record(arguments, path)?;
     arguments.view.show(&[path.to_owned()])
@@ -262,7 +264,7 @@ impl Recording {
     }
 
     fn request(&mut self, request: &Request) {
-        // Each is a thread of its own, for they overlap.
+        // Each request has a thread of its own in the recording, because requests overlap.
         self.requests += 1;
         let thread = self.requests;
         if thread <= NAMED_MAX {

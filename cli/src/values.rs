@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenkeel_analysis::profile::SamplingRule;
 
-/// The longest that anything can be asked to last: 30 years.
+/// The longest duration that an option accepts: 30 years.
 const DURATION_MAX: Duration = Duration::from_secs(30 * 366 * 86_400);
 
 /// `30s`, `500ms`, `2m`, `1h 30m`; a bare number is seconds. Above zero.
@@ -15,7 +15,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The same, or zero.
+/// A duration as above, or zero.
 pub fn duration_or_zero(text: &str) -> Result<Duration, String> {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let parsed = if is_number {
@@ -44,7 +44,7 @@ pub fn fraction(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A number, or per cent of one; any that a floating-point number can be.
+/// A number or a percentage; any floating-point value.
 pub fn part(text: &str) -> Option<f64> {
     let (digits, scale) = text
         .strip_suffix('%')

@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::{Cli, arguments};
 
-/// The README, the book and what else has commands to copy.
+/// The README, the book and other files with commands to copy.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folders = [
@@ -27,14 +27,14 @@ fn documents() -> Vec<PathBuf> {
         .collect()
 }
 
-/// What stands between fences of a document, or all of a help.
+/// The fenced blocks of a document, or a whole help text.
 fn fenced(text: &str) -> String {
     let parts = text.split("```");
     parts.skip(1).step_by(2).collect()
 }
 
-/// The command lines of a text, those that a backslash continues as one. `sudo` and a prompt go before; a report begins with two blanks
-/// behind the name.
+/// The command lines of a text, with continuation lines joined. `sudo` and a prompt are removed. A line of a report
+/// is skipped: its name is followed by two blanks.
 fn lines(text: &str) -> Vec<String> {
     let text = text.replace("\\\n", " ");
     let lines = text.lines().map(str::trim_start);
@@ -46,9 +46,9 @@ fn lines(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words of a command line as a shell takes them, up to where the shell or a remark takes over.
+/// The words of a command line as a shell splits them, up to a pipe, redirection or remark.
 fn words(line: &str) -> Vec<String> {
-    /// Blanks that set a remark apart.
+    /// Blanks that separate a remark from the command.
     const APART: usize = 5;
     let mut words = Vec::new();
     let mut word: Option<String> = None;

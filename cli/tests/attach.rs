@@ -213,8 +213,8 @@ fn whose_rights_are_others() {
     assert!(changed.wait().unwrap().success());
 }
 
-/// Attached to and left while the program forks, makes threads, loads libraries, is sent signals, or forks beside a thread that loads libraries, without
-/// pause.
+/// Attaches and detaches while the program forks, starts threads, loads libraries, receives signals, or forks during
+/// a dlopen of another thread.
 #[test]
 fn in_the_middle_of_storms() {
     for storm in ["forks", "threads", "libraries", "signals", "beside"] {
@@ -237,9 +237,9 @@ fn in_the_middle_of_storms() {
     }
 }
 
-/// With waits the C library's functions are replaced in what runs already, and in the version that was bound: the oldest ones take a
-/// condition variable for something else, and follow it nowhere.
-/// It cannot open the agent's library: that would wait for ever. The child goes on, and its parent is profiled.
+/// With waits, the C library's functions are replaced in running code, in the version that was bound. The oldest
+/// versions have another layout of condition variables, and are not followed. The child cannot open the agent's
+/// library, which would wait for ever: it continues unprofiled, and its parent is profiled.
 #[test]
 fn forked_while_a_library_was_opened() {
     let reason = "forked while another thread of its parent was opening or closing a library";
@@ -269,8 +269,8 @@ fn descriptors_that_were_registered_before() {
     assert_work_is_followed(own_program("epolls", include_str!("attach/epolls.c")));
 }
 
-/// A wait that no function of the C library announces, in a process that ran before anybody watched: only switches of the machine's threads,
-/// all of them, tell that it slept. So each interval has its sleep, which is none of the function's own time.
+/// No function of the C library announces this wait, and the process ran before the attach. Only the kernel's context
+/// switches show the sleep. Each interval has its sleep, which is not the function's own time.
 #[test]
 fn sleeps_that_only_the_kernel_sees() {
     let working = Working::start(program("raw_futex"), &["1000"]);
@@ -291,7 +291,7 @@ fn sleeps_that_only_the_kernel_sees() {
         eprintln!("left out: {text}");
         return;
     }
-    let names = ["off the processor", "waits: something unannounced"];
+    let names = ["off-CPU", "waits: something unannounced"];
     let sleeps: f64 = names
         .iter()
         .flat_map(|name| nodes(&profile["tree"], name))
@@ -391,7 +391,7 @@ fn what_has_a_filter_is_refused_and_unharmed() {
         .attached(&["--interval", "run_interval"])
         .ended(2)
         .said(&["filter of system calls (seccomp)", "evenkeel profile"]);
-    // It goes on, and its filter would end it at any call that it does not make itself.
+    // The program survives: its filter would end it at any foreign system call.
     confined.end().ended(0);
 }
 

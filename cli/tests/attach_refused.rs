@@ -1,4 +1,5 @@
-//! What cannot be attached to, and where there is nothing to profile: the reason is said with what to do, and the process is unharmed.
+//! Targets that cannot be attached to, and programs with nothing to profile: the message has the reason and the
+//! remedy, and the process is unharmed.
 
 mod support;
 #[path = "attach/working.rs"]
@@ -37,7 +38,7 @@ fn what_cannot_be_attached_to_is_refused_and_unharmed() {
         .ended(2)
         .said(&["static"]);
     let traced = Working::threads();
-    // SAFETY: seizing a child of ours; it runs on.
+    // SAFETY: seizing our own child; it continues to run.
     let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, traced.pid() as i32, 0, 0) };
     assert_eq!(seized, 0);
     traced

@@ -22,8 +22,8 @@ fn attribute<'a>(profile: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no {name} in {all:#?}"))
 }
 
-/// 1, 2, 4 or 8 rows in a quarter of the intervals each, 100,000 ticks a row: rows explain the latency, the interval's number in the
-/// run has too many values to be told apart.
+/// A quarter of the intervals each has 1, 2, 4 or 8 rows, 100,000 ticks a row: rows explain the latency. The
+/// interval's number has too many values to explain anything.
 #[test]
 fn rows_explain_the_latency() {
     let (profile, _) = planted::Planted::new("attributes", "annotated,within=run").measured();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How long anything may take before it counts as hung.
+/// Time after which a command is taken for hung.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// A workload that is small and quick to load.
 const SMALL: [&str; 5] = ["tpcc", "-o", "customers=30", "-o", "items=200"];

@@ -90,8 +90,8 @@ fn sql_says_what_the_report_says() {
     }
 }
 
-/// Four hosts on two days, of which one has a clock of another speed. Together they are one recording, exported at once or one by one;
-/// db3, which has another build and began a day later, stalls for longer.
+/// Four hosts on two days; the clock of one has another speed. Together they are one recording, exported at once or
+/// one by one. db3 has another build, began a day later, and stalls for longer.
 #[test]
 fn hosts_add_up() {
     let place = Place::new();
@@ -139,8 +139,8 @@ fn hosts_add_up() {
     }
 }
 
-/// Recordings of sums answer every question but that of the tail, as their own reports do and as those of all intervals do. db3 began a day
-/// later, with another build; db2 has another clock.
+/// Recordings of sums answer every question but the one about the tail. The answers equal their own reports, and the
+/// answers for recordings of all intervals. db3 began a day later, with another build; db2 has another clock.
 #[test]
 fn sums_answer_what_needs_no_intervals() {
     let place = Place::new();
@@ -182,7 +182,8 @@ fn sums_answer_what_needs_no_intervals() {
     }
 }
 
-/// Minutes are filed under the day of their beginning. Those that do not say it come one after the other, and that is said.
+/// Minutes are filed under the day of their beginning. Minutes without a time are put one after the other, with a
+/// warning.
 #[test]
 fn minutes_have_their_day() {
     let place = Place::new();

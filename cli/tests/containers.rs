@@ -1,6 +1,6 @@
-//! Attaching from outside to programs in containers: a real one, with the default filter of system calls, its own namespaces, a root file
-//! system that has the program and its libraries alone and cannot be written, no capability, and a limit of memory. Where the machine has no
-//! podman, or podman cannot start it, bubblewrap, and then unshare(1), make the namespaces.
+//! Attaches from outside to programs in containers. The strictest one has the default filter of system calls, its own
+//! namespaces, no capability, and a memory limit. Its root file system is read-only and holds only the program and
+//! its libraries. Where podman is missing or cannot start it, bubblewrap, and then unshare(1), make the namespaces.
 
 mod support;
 #[path = "attach/working.rs"]
@@ -25,7 +25,7 @@ use support::run::{
 const PROGRAM: &str = "filtered";
 const SOURCE: &str = include_str!("attach/filtered.c");
 
-/// How a container is started: the command, and podman if it is one of its own.
+/// A way to start a container: the command, and podman if that started it.
 type Way = fn(&Place, &Path, &str) -> (Command, Option<Podman>);
 
 /// A program in a container.
@@ -80,7 +80,7 @@ impl Podman {
     }
 }
 
-/// The program and what it is linked with, in a directory that becomes the container's root.
+/// The program and its libraries, in a directory that becomes the container's root.
 fn make_root(root: &Path, program: &Path) {
     for folder in ["proc", "sys", "dev", "tmp", "run", "etc", "work"] {
         fs::create_dir_all(root.join(folder)).unwrap();
@@ -216,7 +216,7 @@ impl Contained {
         Contained::start_in_one_of(WAYS, "child")
     }
 
-    /// With users of its own.
+    /// With a user namespace.
     fn start_with_users() -> Option<Contained> {
         let ways: &[(&str, Way)] = &[
             ("podman", in_podman_with_users),
@@ -225,7 +225,7 @@ impl Contained {
         Contained::start_in_one_of(ways, "nothing")
     }
 
-    /// In the first way that works here; what the others lack is said.
+    /// In the first way that works here; prints what the others lack.
     fn start_in_one_of(ways: &[(&str, Way)], does: &str) -> Option<Contained> {
         if lacks_root("attach to containers from outside") {
             return None;
@@ -347,7 +347,8 @@ fn gives_its_answer(contained: Contained) {
     contained.end().ended(0);
 }
 
-/// However the session ends, what is inside goes on; and where the container ends, the session reports what it has.
+/// The program in the container continues, however the session ends. Where the container ends, the session reports
+/// what it has.
 #[test]
 fn the_ends_of_a_session_and_of_a_container() {
     let Some(mut contained) = Contained::start() else {
@@ -383,7 +384,7 @@ fn the_ends_of_a_session_and_of_a_container() {
     contained.child.wait().unwrap();
 }
 
-/// A container is found by its name and by its id; one that is not there is said not to be.
+/// A container is found by its name and by its id; for an unknown one the message says that it does not exist.
 #[test]
 fn containers_by_name() {
     let Some(contained) = Contained::start() else {

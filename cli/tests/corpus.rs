@@ -87,7 +87,7 @@ fn has(compiler: &str) -> bool {
     found
 }
 
-/// Builds the program; `None`, and says so, where there is no such compiler.
+/// Builds the program; prints a message and returns `None` where the compiler is missing.
 fn build(place: &Place, words: &[&str]) -> Option<PathBuf> {
     let compiler = words[0];
     if !has(compiler) {

@@ -42,7 +42,7 @@ fn to_a_file_and_to_standard_output() {
     assert_ne!(place.run(words).ended(0).stdout, printed);
 }
 
-/// Only intervals that were picked are written; those that are not there are said.
+/// Only picked intervals are written; a pick that matches nothing is reported.
 #[test]
 fn critical_paths_are_picked() {
     let place = place();
@@ -133,8 +133,8 @@ fn what_cannot_be_exported() {
         .said(&["/dev/full"]);
 }
 
-/// A file that is no recording, one of a later version, one that holds nothing, and one that ends early: of the last, what there is
-/// is exported, and that it is not all is said.
+/// Refuses a file that is no recording, one of a later version, and an empty one. A recording that ends early is
+/// exported as far as it goes, with a warning.
 #[test]
 fn damaged_recordings() {
     let place = place();

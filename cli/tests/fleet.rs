@@ -7,7 +7,8 @@ use support::build::program;
 use support::planted::{Planted, STARTED_NS};
 use support::run::Place;
 
-/// Stalls of 20 µs on three hosts, of 60 µs on the fourth, which alone is named, with the call; in files of their own or merged.
+/// Three hosts stall for 20 µs, the fourth for 60 µs: only the fourth is named, with the call. The tables are
+/// separate or merged.
 #[test]
 fn the_host_that_differs_is_named() {
     let place = Place::new();
@@ -127,7 +128,7 @@ fn a_recording_of_sums_reports_what_the_session_did() {
         exported.stderr
     );
     assert!(place.file("tables/moments").exists());
-    // It is asked for with a file, and timelines need what it does not keep.
+    // `--summary` needs a file, and timelines need single intervals, which sums do not have.
     let command = ["profile", "--summary", "--interval", "f", "--", "true"];
     place.run(command).ended(2).said(&["--output"]);
 }

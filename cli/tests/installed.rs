@@ -9,7 +9,7 @@ use std::process::Command;
 use support::build::{EVENKEEL, agent, package, program};
 use support::run::{Place, finish};
 
-/// Installs what cargo built for the tests below a place, under a prefix; the directory that the prefix stands for there.
+/// Installs the programs that cargo built below a place, under a prefix; returns the prefix's directory there.
 fn install(place: &Place) -> PathBuf {
     agent();
     package("evenkeel-servers");

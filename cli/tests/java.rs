@@ -1,5 +1,5 @@
-//! Methods of Java, on every JDK of this machine: what the report says is what the program has measured itself, and the JVM goes on as
-//! if nothing had been.
+//! Methods of Java, on every JDK of this machine: the report agrees with the program's own measurement, and the JVM
+//! continues unharmed.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::run::{Place, Run, eventually, finish, finish_hearing, has_opened_al
 
 const INTERVAL: &str = "Planted.handle";
 
-/// The JDKs of this machine, each once. Without one nothing of this is tested, which is said loudly.
+/// The JDKs of this machine, each once. Without one these tests check nothing, and print so.
 fn jdks() -> Vec<PathBuf> {
     let set = std::env::var_os("JAVA_HOME").map(PathBuf::from);
     let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten();
@@ -183,7 +183,8 @@ fn a_running_jvm_is_attached_to_again_and_again() {
         };
         profiled("first.json");
         profiled("second.json");
-        // One that is killed leaves probes in the code, which are off once its lease is out, and the next one goes on from there.
+        // A killed session leaves probes in the code. They are off once its lease has run out, and the next session
+        // reuses them.
         let mut killed = session(&["--json", "killed.json"]);
         let stderr = killed.stderr.take().expect("piped");
         let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
@@ -233,7 +234,7 @@ fn what_cannot_be_profiled_is_said_with_what_to_do() {
 #[test]
 fn intervals_on_virtual_threads_are_refused_by_name() {
     for jdk in jdks() {
-        // Before 21 there are none.
+        // Virtual threads exist from version 21 on.
         let has_them = jdk.join("lib/modules").exists() && version(&jdk) >= Some(21);
         if !has_them {
             continue;

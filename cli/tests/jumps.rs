@@ -1,5 +1,5 @@
-//! Intervals that are nothing but a jump: their processes live, those that run and those that start while the search is at any step, and
-//! whom they jump to is found.
+//! Intervals whose function is a single jump: running processes survive, as do those that start at any step of the
+//! search, and the jump's target is found.
 
 mod support;
 #[path = "attach/working.rs"]
@@ -11,7 +11,7 @@ use support::build::own_program;
 use support::run::{Run, has_opened_all};
 use working::Working;
 
-/// Each form by itself, from one to another, and with a key that another function works for.
+/// Each form by itself, as a pair, and with a key that another function starts work on.
 const INTERVALS: [&[&str]; 8] = [
     &["through_member"],
     &["through_register"],

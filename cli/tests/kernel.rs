@@ -1,5 +1,5 @@
-//! What only the kernel sees of an interval: waits that no function of the C library announces, and pages that have to be read. Where
-//! the kernel reports nothing, the report says so.
+//! Times of an interval that only the kernel sees: waits that no function of the C library announces, and pages that
+//! have to be read. Where the kernel reports nothing, the report has a warning.
 
 mod support;
 
@@ -79,7 +79,7 @@ fn a_recording_knows_who_woke_whom() {
     }
 }
 
-/// A user who may not ask who woke whom sees the same time as blocked on what was not seen, and reads why.
+/// A user without permission to read wake-ups sees the same time as off-CPU with an unknown waker, and reads why.
 #[test]
 fn without_permission_the_report_says_what_it_could_not_see() {
     if lacks_root("act as somebody else") {
@@ -117,8 +117,8 @@ fn without_permission_the_report_says_what_it_could_not_see() {
         eprintln!("left out: {text}");
         return;
     }
-    // Nine tenths of the work, of which the sleep is the rest when the waiter has come to it.
-    let off = path(fetch, &["off the processor"]);
+    // Nine tenths of the work; the rest passes before the waiter sleeps.
+    let off = path(fetch, &["off-CPU"]);
     assert_at_least(off, 0.9 * PLANTED_TICKS);
     assert!(time_of(&profile, "asleep") >= number(off, "mean_ns"));
 }

@@ -25,7 +25,8 @@ fn server() -> PathBuf {
     own_program("server", include_str!("kills/server.c"))
 }
 
-/// `evenkeel profile` of the server, with a recording and JSON. The server goes on until the place has the file `enough`.
+/// `evenkeel profile` of the server, with a recording and JSON. The server runs until the place has the file
+/// `enough`.
 fn profiling(place: &Place, options: &[&str], server_arguments: &[&str]) -> Command {
     let mut command = place.evenkeel([
         "profile",
@@ -69,7 +70,7 @@ fn server_under_profile_by(place: &Place, recorded: impl Fn() -> bool) -> i32 {
     found.unwrap()
 }
 
-/// The server's code when it ended is what it is without a profiler, and all of its results were right.
+/// At its end the server has its original code, and all of its results were right.
 #[track_caller]
 fn assert_served(run: &Run) {
     assert!(
@@ -118,8 +119,8 @@ fn the_target_is_killed() {
     place.assert_nothing_left();
 }
 
-/// A recording of sums is good up to the last period: whoever reads it while it grows, and after its writer was killed, finds whole
-/// periods, and merges them.
+/// A recording of sums is complete up to the last period. Reading it while it grows, or after its writer was killed,
+/// yields whole periods, which can be merged.
 #[test]
 fn a_session_of_sums_is_killed() {
     let place = Place::new();

@@ -165,7 +165,7 @@ fn no_colour_when_asked() {
         tmux.press("2");
         tmux.shows(&["100.0 %"]);
         let screen = tmux.run(&["capture-pane", "-p", "-e"]);
-        // One of the eight, or one of a palette, whichever the terminal is said to have.
+        // One of eight colours, or one of a palette, as the terminal's description says.
         let eight = (30..38).any(|colour| screen.contains(&format!("\x1b[{colour}m")));
         let has = eight || screen.contains("\x1b[38;5;");
         assert_eq!(has, coloured, "{screen:?}");
@@ -207,7 +207,7 @@ fn a_view_that_was_stopped_is_whole_again() {
     assert!(report.contains("VARIANCE TREE"), "{report}");
 }
 
-/// Neither goes on unseen: not the profiler, and not the program whose course nobody can end any more, be the hang-up's signal ignored.
+/// Both end: the profiler, and the program that nobody could end any more, even if it ignores the hang-up.
 #[test]
 fn a_terminal_that_is_gone_ends_the_run() {
     for shell in ["", "trap '' HUP;"] {

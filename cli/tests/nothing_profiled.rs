@@ -1,4 +1,4 @@
-//! When nothing was profiled, or not all, the reason is said, after having looked: one small program for each.
+//! Small programs where nothing is profiled, or not all: each message has the reason, which the profiler has checked.
 
 mod support;
 
@@ -31,7 +31,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// It is called only with more arguments than it is given; meanwhile it counts.
+/// The function is only called with more arguments than the program gets; it counts until then.
 fn busy() -> String {
     let program = own_program(
         "busy_elsewhere",
@@ -80,7 +80,7 @@ fn a_program_that_starts_others() {
     );
 }
 
-/// Its own name is what is missed, not that of the last tool that it started; and it says who has its names.
+/// The message names the program, not the last tool that it started, and says where its names are.
 #[test]
 fn a_stripped_program_that_starts_others() {
     let place = Place::new();
@@ -205,7 +205,8 @@ fn intervals_that_end_on_another_thread() {
     assert!(!run.stderr.contains("longjmp"), "{}", run.stderr);
 }
 
-/// A server that starts its own program anew with an environment of its own, as nginx does to upgrade it: what the new one does is missing.
+/// A server that executes its own program with a clean environment, as nginx does to upgrade it: the new process is
+/// not profiled.
 #[test]
 fn a_program_that_starts_itself_without_the_agent() {
     let renewed = own_program(

@@ -1,5 +1,5 @@
-//! What a profile shows to root, to a user without privileges, and where perf events are forbidden altogether: critical paths
-//! to everybody, the kernel's part to whom the system shows it, and what is missing is said.
+//! A profile as root, as a user without privileges, and with perf events forbidden. Everybody sees critical paths.
+//! The kernel's part is shown where the system permits it, and the report says what is missing.
 //!
 //! The program and what holds of it: `waits_processor.c`.
 
@@ -17,13 +17,13 @@ use support::build::{EVENKEEL, agent, program};
 use support::run::{Place, Run, as_nobody, finish, is_root};
 
 const INTERVALS: u64 = 24;
-/// What is said where nothing is known of the kernel's.
-const NOT_DISTINGUISHED: &str = "preempted and blocked time are not told apart";
+/// The warning where the kernel reports nothing.
+const NOT_DISTINGUISHED: &str = "run-queue delay and blocked time are not told apart";
 
 /// Who profiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Who {
-    /// The user who runs the tests.
+    /// The user of this test run.
     Caller,
     /// A user without privileges.
     Nobody,
@@ -206,7 +206,7 @@ fn is_reported_to(who: Who) -> bool {
     KernelEvents::watch(Watched::Children).is_ok() && (who == Who::Caller || to_anybody)
 }
 
-/// Time without a processor counts as compute's own, and the report says so and what to do.
+/// Time without a CPU counts as compute's own, and the report has a warning with the remedy.
 #[track_caller]
 fn assert_said_what_is_missing(profile: &Value) {
     assert!(warns(profile, NOT_DISTINGUISHED), "{}", profile["warnings"]);

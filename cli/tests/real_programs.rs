@@ -1,9 +1,9 @@
-//! Programs from packages that nobody tuned the profiler for, each under a load whose cause of variance is known: a few of those of
-//! `make test-programs`, which has all of them under all three loads.
+//! Programs from packages that the profiler was not tuned for, each under a load with a known cause of variance. This
+//! is a selection: `make test-programs` has all programs under all three loads.
 
 use std::process::Command;
 
-/// The cause is among the first three factors, and the program does what it does without the profiler.
+/// The cause is among the first three factors, and the program behaves as without the profiler.
 #[track_caller]
 fn finds_its_cause(load: &str, program: &str) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/programs.sh");

@@ -65,7 +65,7 @@ fn reports() {
         assert!(run.stdout.contains("closure"), "{}", run.stdout);
         assert_valid("profile", &place.file("report.json"));
     }
-    // The validator is one: a profile without its latencies is none.
+    // The validator works: it refuses a profile without latencies.
     let text = std::fs::read_to_string(place.file("report.json")).unwrap();
     std::fs::write(
         place.file("odd.json"),
@@ -118,7 +118,7 @@ fn load() {
     let words = ["bench", "--json=bench.json"];
     place.run(words.iter().chain(&short)).ended(0);
     assert_valid("bench", &place.file("bench.json"));
-    // Options of its own, behind the workload.
+    // Options of the configuration, after the workload.
     let with = [
         "bench",
         "compare",

@@ -40,7 +40,7 @@ fn discarded(profile: &Value) -> BTreeMap<String, u64> {
     serde_json::from_value(profile["discarded_by_reason"].clone()).unwrap()
 }
 
-/// Runs `script` by psql, which goes on after errors, one statement at a time.
+/// Runs `script` by psql, which continues after errors, one statement at a time.
 #[track_caller]
 fn run_script(server: &RunningPostgreSql, script: &str) {
     let mut psql = server.client("psql");
@@ -57,8 +57,8 @@ fn run_script(server: &RunningPostgreSql, script: &str) {
     assert!(psql.wait().unwrap().success());
 }
 
-/// Every transaction of every client is one interval. Not among them: the start of a backend (before its first command,
-/// hence before the gate), background workers, and checks of readiness, which run no transaction.
+/// Every transaction of every client is one interval. The start of a backend is none, because it precedes the first
+/// command and the gate. Background workers and checks of readiness run no transaction.
 #[test]
 fn every_transaction_is_an_interval() {
     let options = ["--interval", "transaction", "--max-overhead", "20%"];
@@ -93,8 +93,8 @@ fn every_transaction_is_an_interval() {
     assert!(!profile["rounds"].as_array().unwrap().is_empty());
 }
 
-/// The commit waits for the log, and there behind other commits: found by refinement alone. Who writes the log sleeps for 20 ms before it
-/// does, whatever the disk, so that others wait for it wherever the test runs.
+/// The commit waits for the log behind other commits, and refinement alone finds that. The writer of the log sleeps
+/// for 20 ms first, whatever the disk, so that others wait for it on every machine.
 #[test]
 fn the_way_to_the_log_is_found() {
     let options = ["--threshold", "0.1%", "-k", "40"];
@@ -184,8 +184,9 @@ fn each_statement_is_a_class() {
     assert_eq!(of_transactions + others, count(&profile["intervals"]));
 }
 
-/// In the extended protocol a statement is from its first message to the client's next turn: as many intervals as with simple queries, and one for
-/// each statement that a client of pgbench prepares, for which it waits by itself.
+/// In the extended protocol a statement lasts from its first message to the client's next turn. There are as many
+/// intervals as with simple queries, and one more for each statement that pgbench prepares, because the client waits
+/// for each.
 #[test]
 fn the_extended_protocol_is_counted() {
     const CLIENTS: u64 = 8;
@@ -251,7 +252,7 @@ fn an_aborted_transaction_is_one_interval() {
     );
 }
 
-/// A statement that fails leaves by `longjmp`, and goes on until it is the client's turn: it is seen, and complete.
+/// A statement that fails leaves by `longjmp`, and lasts until the client's turn: it is seen, and complete.
 #[test]
 fn a_failed_statement_goes_on_to_the_clients_turn() {
     let Some(profiled) = ProfiledPostgres::start(&["--plant", "40"], &[]) else {

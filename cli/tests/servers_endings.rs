@@ -17,7 +17,7 @@ const STATEMENT: &[&str] = &["--interval", "statement"];
 /// Duration in which even a busy machine starts a server and 20 sessions, and runs some statements.
 const LONG_ENOUGH: &str = "20s";
 
-/// A `pgbench` that goes on until its server is gone or it is killed.
+/// A `pgbench` that runs until its server is gone or it is killed.
 struct Load(Child);
 
 impl Load {
@@ -111,7 +111,7 @@ impl Session {
     }
 }
 
-/// PostgreSQL answers the death of a backend by starting afresh; the profile goes on over it.
+/// PostgreSQL answers the death of a backend by a restart; the profile covers both sides of it.
 #[test]
 fn a_killed_backend() {
     let Some(profiled) = ProfiledPostgres::start(STATEMENT, &[]) else {
@@ -170,7 +170,7 @@ fn a_killed_postmaster() {
     );
 }
 
-/// The server goes on without its profiler, and restores its code once the lease has run out.
+/// The server runs on without its profiler, and restores its code once the lease has run out.
 #[test]
 fn a_killed_profiler() {
     let Some(ProfiledPostgres { profiler, server }) = ProfiledPostgres::start(STATEMENT, &[])
@@ -333,7 +333,8 @@ fn many_short_connections() {
     let profile = profiled.profile();
     // One statement a transaction, the tables, and what pgbench asks at first.
     let (seen, expected) = (count(&profile["intervals_seen"]), 1000 + 1 + 2);
-    // On a busy machine a burst of new processes may find no ring for a moment: that is said, and nothing is invented.
+    // On a busy machine a burst of new processes may find no ring for a moment: the report says so, and invents
+    // nothing.
     let some_unseen = profile["warnings"]
         .to_string()
         .contains("threads were not recorded");

@@ -86,8 +86,8 @@ fn assert_same(profiled: &Said, plain: &Said) {
     }
 }
 
-/// Errors, PL/pgSQL exceptions out of hundreds of frames, cancellations, parallel query, COPY, CREATE DATABASE, extensions
-/// loaded at run time: see the script.
+/// Errors, PL/pgSQL exceptions from hundreds of frames deep, cancellations, parallel query, COPY, CREATE DATABASE,
+/// and extensions loaded at run time; the script has the details.
 #[test]
 fn postgres() {
     let settings = [("fsync", "off")];
@@ -111,7 +111,7 @@ fn postgres() {
     assert_every_site(&profiled, 100_000);
 }
 
-/// The client that goes on after errors, every answer and every error on one stream.
+/// A client that continues after errors, with every answer and every error on one stream.
 fn mixed_mariadb(server: &RunningMariaDb) -> Said {
     let script = std::fs::File::open(sql("tests/sql/mariadb.sql")).unwrap();
     let mut client = server.client();

@@ -1,8 +1,8 @@
-//! Thousands of call sites of a server under load, redirected and restored at random many times a second: no wrong result,
-//! and the code of the file in the end.
+//! Redirects and restores thousands of call sites of a loaded server, at random, many times a second. No result is
+//! wrong, and at the end the code equals the file's.
 //!
-//! Refinement changes few sites at a time and comes to rest. Here the session's parts are driven by hand instead, in a
-//! process of their own: the same test again, which takes its orders from the environment ([`flips_as_ordered`]).
+//! Refinement changes few sites at a time and then stops. This test drives the session's parts by hand instead, in a
+//! separate process: the same test again, with its orders in the environment ([`flips_as_ordered`]).
 
 #[path = "servers_flips/flipping.rs"]
 mod flipping;

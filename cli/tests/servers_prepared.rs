@@ -1,5 +1,5 @@
-//! Prepared statements of PostgreSQL and MariaDB: what the protocol sends to execute one is no text, and the class is the statement's
-//! text all the same.
+//! Prepared statements of PostgreSQL and MariaDB: the message that executes one has no text, but the class is still
+//! the statement's text.
 //!
 //! Only what is determined by the work is asserted: which classes there are, and how many intervals they have.
 
@@ -46,7 +46,8 @@ fn postgres_executes_what_was_prepared() {
     let Some(simple) = of_mode("simple") else {
         return;
     };
-    // Statements of every transaction, not those by which pgbench looks at its tables before, of which now one and now another is seen.
+    // Statements of every transaction. pgbench also looks at its tables first; of those statements a varying part is
+    // seen.
     let of_transactions = |classes: &BTreeMap<String, u64>| -> Vec<String> {
         let often = classes.iter();
         let often = often.filter(|(_, intervals)| **intervals > TRANSACTIONS / 10);
@@ -73,8 +74,8 @@ fn postgres_executes_what_was_prepared() {
     }
 }
 
-/// Outside of a transaction a statement is committed when it has been executed, by a call of its own in the extended protocol: it is part of the
-/// statement in all of them.
+/// Outside of a transaction a statement is committed after its execution; the extended protocol does it in a separate
+/// call. The commit is part of the statement in all protocols.
 #[test]
 fn postgres_commits_what_was_prepared() {
     // Seconds, also for a quick server: every call is hooked while it serves, and those of its first moments may be in no round.

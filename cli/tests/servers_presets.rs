@@ -1,8 +1,8 @@
-//! The presets of Apache, nginx, Redis and memcached, each under its usual load tool: every interval is counted, each
-//! closes, and one thing shows that this server does and the others do not.
+//! The presets of Apache, nginx, Redis and memcached, each under its usual load tool. Every interval is counted and
+//! closes, and each server has one property that the others lack.
 //!
-//! Only what is determined by the work is asserted; the few shares are of waits that were planted, many times longer than
-//! anything that other work on the machine adds.
+//! Asserts only what the work determines. The few shares are of planted waits, which are many times longer than
+//! disturbances by other work on the machine.
 
 mod support;
 
@@ -94,7 +94,7 @@ fn is_wait(name: &str) -> bool {
     name.starts_with("waits: ")
 }
 
-/// The share of the interval's own waits (not those of whom it waits for) in calls below `function`.
+/// The share of the interval's own waits in calls below `function`; waits of its wakers are excluded.
 fn share_of_waits_below(profile: &Value, function: &str) -> f64 {
     let own = |path: &[String]| {
         let (name, above) = path.split_last().expect("the root at least");
@@ -109,8 +109,8 @@ fn share_of_waits_below(profile: &Value, function: &str) -> f64 {
         .sum()
 }
 
-/// 60 requests wait for a script that sleeps for 50 ms, beside 2000 for a file, which takes less than one: the variance is
-/// in the handler's wait for the script.
+/// 60 requests wait for a script that sleeps for 50 ms, among 2000 for a file that take less than one. The variance
+/// is the handler's wait for the script.
 #[track_caller]
 fn apache_waits_for_its_script(mpm: Mpm) {
     let script = "#!/bin/sh\nsleep 0.05\nprintf 'Content-Type: text/plain\\n\\n'\necho slow\n";
@@ -174,7 +174,7 @@ fn nginx_requests(profiled: &UnderPreset) -> u64 {
         .unwrap_or_else(|| panic!("{status}"))
 }
 
-/// What requests' wait for their turn says of other requests, which were served meanwhile.
+/// The part of requests' wait for their turn during which other requests were served.
 fn others_turns(profile: &Value) -> Option<f64> {
     let turns = ["waiting for its turn", "other interval: (no label)"];
     let all = nodes(profile);
@@ -184,8 +184,8 @@ fn others_turns(profile: &Value) -> Option<f64> {
 
 /// One thread serves long answers at a limited rate and short ones in between, so that the long ones wait for their turn.
 ///
-/// Two connections with short answers suffice to keep the thread busy. Those that wait for a turn are the long ones, which
-/// are few, at 50 ms each: sixteen at a time make them a part of the variance that the tree does not leave out.
+/// Two connections with short answers keep the thread busy. The requests that wait for a turn are the long ones, few,
+/// at 50 ms each. Sixteen at a time make them a part of the variance that the tree shows.
 #[test]
 fn nginx() {
     const CONNECTIONS: [(&str, &str); 2] = [("/64k.txt", "2"), ("/1m.txt", "16")];
@@ -291,9 +291,9 @@ fn redis_with_threads_that_write() {
     redis_commands(4);
 }
 
-/// A request is an event of its own, as each connection has one at a time; there are a few more for connections that open
-/// and close, and a request that arrives in two pieces is two. Threads wait for each other's mutexes and for nothing else: the
-/// one that accepts notifies a worker of a connection by an event descriptor, which does not wait for the worker to look.
+/// Each connection has one request at a time, so a request is one event. Connections that open and close add a few,
+/// and a request that arrives in two pieces is two. Threads only wait for each other's mutexes: the acceptor notifies
+/// a worker by an event descriptor, without waiting for it.
 #[test]
 fn memcached() {
     const CONNECTIONS: u64 = 16;
@@ -313,7 +313,7 @@ fn memcached() {
     assert_eq!(gets + sets, 20_000, "{said}");
     let profile = profiled.finish();
     let seen = count(&profile["intervals_seen"]);
-    // Accepted, first woken, closed; the same for the connection that showed that the server is up, and its request.
+    // Accepted, first woken, closed; also for the connection that checked that the server is up, and its request.
     let of_connections = 3 * (CONNECTIONS + 1) + READY;
     assert!(
         (gets + sets..=gets + 2 * sets + of_connections).contains(&seen),

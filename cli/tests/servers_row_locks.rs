@@ -1,4 +1,4 @@
-//! Contended rows of real servers: who waits for a row's lock, who had it, and what that one did meanwhile.
+//! Contended rows of real servers: the waiter of a row lock, its holder, and the holder's work during the wait.
 //!
 //! Every client writes the same few rows, so that each waits for the others' commits. What stands where is asserted, not how
 //! long it took.
@@ -49,7 +49,7 @@ fn assert_path(profile: &Value, parts: &[&str]) {
     );
 }
 
-/// For whoever has to find out why a path is missing.
+/// For debugging a missing path.
 fn paths_of_waits(profile: &Value) -> String {
     let all = nodes(profile).into_iter();
     let others = all.filter(|(names, _)| names.iter().any(|name| name.starts_with("waits: ")));
@@ -75,8 +75,8 @@ fn assert_holder(profile: &Value, object: &str, holders: &[&str]) {
 
 // PostgreSQL ------------------------------------------------------------------------------------------------------------
 
-/// What releases a transaction's locks at its commit, from the outermost call to the innermost: it takes next to no time, so how deep the
-/// search has opened it by the end depends on the machine.
+/// Functions that release a transaction's locks at its commit, outermost first. They take almost no time, so how deep
+/// the search has expanded them at the end depends on the machine.
 const RELEASES_OF_LOCKS: [&str; 4] = [
     "ResourceOwnerRelease",
     "~ResourceOwnerReleaseInternal",
@@ -111,8 +111,8 @@ fn postgres_profile(interval: &str, arguments: &[&str]) -> Option<Value> {
     Some(finished.profile().clone())
 }
 
-/// A row's lock is the lock of the transaction that wrote it (heap_update, XactLockTableWait): the backend sleeps at its latch
-/// until that transaction releases all its locks (LockReleaseAll), after the flush of its commit.
+/// A row's lock is the lock of the transaction that wrote it (heap_update, XactLockTableWait). The backend sleeps at
+/// its latch until that transaction releases all its locks (LockReleaseAll), after its commit is flushed.
 #[test]
 fn postgres_statements_wait_for_the_branch() {
     let Some(profile) = postgres_profile("statement", &[]) else {
@@ -136,7 +136,7 @@ fn postgres_statements_wait_for_the_branch() {
     assert_holder(&profile, "any of several descriptors", &RELEASES_OF_LOCKS);
 }
 
-/// Transactions have no labels, hence one class: that of the transaction that holds the row.
+/// Transactions have no labels and so one class, which also is the class of the row's holder.
 #[test]
 fn postgres_transactions_wait_for_the_branch() {
     let Some(profile) = postgres_profile("transaction", &[]) else {
@@ -176,19 +176,19 @@ fn postgres_statements_wait_for_the_log() {
 
 // MariaDB ---------------------------------------------------------------------------------------------------------------
 
-/// Clients at a time, how often they all begin anew, and transactions of each from then on. On a busy machine one client may
-/// be far ahead of another: without beginning anew the last part of the load, on which the profile may rest, would be that of a
-/// few clients that do not meet at a row.
+/// Clients at a time, how often all of them restart, and transactions of each between restarts. On a busy machine one
+/// client may be far ahead of another. Without restarts the last part of the load, on which the profile may rest,
+/// would be a few clients that do not meet at a row.
 const CLIENTS: u64 = 8;
 const TURNS: u64 = 30;
 const TRANSACTIONS: u64 = 50;
 /// All transactions of all clients.
 const ALL: u64 = CLIENTS * TURNS * TRANSACTIONS;
 
-/// Commands beside the transactions' own: `SELECT 1` of the look whether the server is up, CREATE and INSERT of the table,
-/// SELECT of the sum, and that each of these three sessions and of the clients' ends (COM_QUIT).
+/// Commands other than the transactions' own: `SELECT 1` of the check that the server is up, CREATE and INSERT of the
+/// table, SELECT of the sum. Each of these three sessions, and of the clients', also ends (COM_QUIT).
 const OTHER_COMMANDS: u64 = 1 + 2 + 1 + 3 + CLIENTS * TURNS;
-/// Transactions beside the clients' that write to the log: CREATE and INSERT of the table.
+/// Other transactions that write to the log: CREATE and INSERT of the table.
 const OTHER_COMMITS: u64 = 2;
 
 /// Settings for a thread for each connection, which does all of its work.
@@ -292,8 +292,8 @@ fn assert_statements(settings: &[(&str, &str)], again: RangeInclusive<u64>) {
 
 /// A transaction may take each of its statements to another thread of a pool.
 ///
-/// None is left early. But where the machine is so busy that the profiler comes too late to empty a ring, which it says, the end of
-/// a transaction may be among what was lost: then all that is left of it is that the next one of its THD begins.
+/// None is left early. But on a very busy machine the profiler may empty a ring too late, which it reports, and the
+/// end of a transaction may be lost. Then only the beginning of the THD's next transaction shows the end.
 #[track_caller]
 fn assert_transactions(settings: &[(&str, &str)]) {
     let Some(profile) = mariadb_profile("transaction", settings) else {
@@ -314,9 +314,9 @@ fn mariadb_statements_wait_for_rows() {
     assert_statements(&THREAD_EACH, 0..=0);
 }
 
-/// A commit that would have to wait until the log is on the disk leaves its thread to the pool and returns from
-/// `dispatch_command`, which another thread calls once more to answer the client (MDEV-24341): an interval of its own. How
-/// many of the commits find the log already on the disk, by another's flush, nobody says.
+/// A commit that would have to wait for the log returns from `dispatch_command` and leaves its thread to the pool.
+/// Another thread calls the function again to answer the client (MDEV-24341), which is a separate interval. The
+/// number of commits that find the log already flushed by another is not known.
 #[test]
 fn mariadb_statements_wait_for_rows_in_a_pool() {
     assert_statements(&POOL, 0..=ALL + OTHER_COMMITS);

@@ -1,5 +1,5 @@
-//! `evenkeel simulate`, end to end: its three formats agree, one seed gives one result, plots are drawn, wrong input is
-//! refused with the next step.
+//! `evenkeel simulate`, end to end: its three formats agree, one seed gives one result, plots are drawn, and wrong
+//! input is refused with the next step.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::run::{Run, finish};
 use support::terminal::Terminal;
 use tempfile::TempDir;
 
-/// `evenkeel simulate` with the words of `line`, in a folder of its own.
+/// `evenkeel simulate` with the words of `line`, in its own folder.
 fn command(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evenkeel"));
     command

@@ -1,5 +1,5 @@
-//! A few stalls far below pointers, an interpreter's loop and the C library: the report names the function, by stacks that were seen while
-//! they lasted, and by probes on the path that these showed.
+//! A few stalls far below pointers, an interpreter's loop and the C library. The report names the function: stacks
+//! taken during the stalls find it, and probes time the path that these stacks show.
 
 mod support;
 
@@ -41,7 +41,7 @@ fn is_seen_inside(profile: &Value, name: &str) -> bool {
     })
 }
 
-/// Stacks name the function, and probes time it; or, where only few stalls came after them, a finding names it.
+/// Stacks name the function, and probes time it. Where only few stalls came later, a finding still names it.
 #[track_caller]
 fn is_named(kind: &str, options: &[&str]) {
     let (profile, log) = is_found(kind, options);
@@ -50,7 +50,7 @@ fn is_named(kind: &str, options: &[&str]) {
     assert!(is_timed || is_seen_inside(&profile, &function), "{log}");
 }
 
-/// Stacks name the function, in the recording and in what is merged of it, too. The profile, and what was said.
+/// Stacks name the function, in the recording and in a merged one too. Returns the profile and the messages.
 #[track_caller]
 fn is_found(kind: &str, options: &[&str]) -> (Value, String) {
     let function = format!("stall_in_{kind}");

@@ -121,7 +121,8 @@ fn what_is_no_trace_is_refused() {
     }
 }
 
-/// What cannot be used is named and counted, in a file and as it comes, where its sender hears it, too; the rest is analysed.
+/// Unusable spans are named and counted, in a file and over the network, where their sender gets an error too; the
+/// rest is analysed.
 #[test]
 fn what_cannot_be_used_is_said() {
     let place = Place::new();
@@ -204,8 +205,8 @@ fn a_killed_program_leaves_no_recording() {
     assert_eq!(left.count(), 0);
 }
 
-/// What a program says of its requests, or an argument of its function does, leads from their spans into its functions: the planted one explains
-/// what varies, and what is not joined is said.
+/// A program sets its requests' trace, or has it in an argument of its function. Then their spans lead into its
+/// functions: the planted function explains the variance, and the report names what is not joined.
 #[test]
 fn a_finding_goes_from_the_service_into_the_function() {
     let cases = [
@@ -247,7 +248,7 @@ fn a_finding_goes_from_the_service_into_the_function() {
         // A busy machine's intervals are a sample; each is accounted for.
         let run = place.json("run.json");
         let recorded = run["intervals"].as_u64().unwrap();
-        let (named, here) = said_of(&joined.stderr, "intervals, ", " of which name a trace, ");
+        let (named, here) = said_of(&joined.stderr, "intervals; ", " name a trace, ");
         assert_eq!(named, recorded, "{name}: {}", joined.stderr);
         let (are_joined, _) = said_of(
             &joined.stderr,
@@ -279,7 +280,7 @@ fn a_finding_goes_from_the_service_into_the_function() {
         let handle = child(service, "shop: handle()").unwrap_or(service);
         let look_up = path(handle, &["shop: look_up()"]);
         assert!(number(look_up, "share") > 0.5, "{name}: {look_up:#}");
-        // Every slow one that was recorded is joined: its time is here as it is there, but for the probes' cost.
+        // Every recorded slow interval is joined: its time equals that of the recording, except for the probes' cost.
         let here_ns = mean_ns(&found["tree"], "shop: look_up()") * are_joined as f64;
         let there_ns = mean_ns(&run["tree"], "look_up") * recorded as f64;
         let is_same = here_ns <= 1.01 * there_ns && here_ns >= 0.8 * there_ns;
@@ -434,8 +435,8 @@ fn interrupted(mut profiler: Child, mut said: BufReader<ChildStderr>) -> (Value,
     (found, rest)
 }
 
-/// A checkout goes from `frontend` to `cart` and on to `stock`, then to `payment`, whose lookups miss their cache at times: that is found, by
-/// name, from spans as they come, over gRPC and HTTP.
+/// A checkout passes from `frontend` to `cart` and on to `stock`, then to `payment`, whose lookups sometimes miss
+/// their cache. That is found, by name, from spans received over gRPC and HTTP.
 #[test]
 fn the_culprit_of_a_real_shop_is_found() {
     let Some(sdks) = sdks() else { return };
@@ -463,7 +464,7 @@ fn the_culprit_of_a_real_shop_is_found() {
 
     let [frontend, cart, stock, payment] = [(); 4].map(|()| free_port());
     for script in ["service.py", "service.mjs"] {
-        // Node looks for its packages beside the script.
+        // Node looks for its packages next to the script.
         let from = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/shop")
             .join(script);

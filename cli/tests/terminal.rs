@@ -172,7 +172,7 @@ fn json_on_standard_output() {
     assert_eq!(profile["intervals_seen"], 400);
 }
 
-/// Bytes of which one would like to know how many are left.
+/// Bytes of a file that takes long enough to read for a line of progress.
 const LARGE: usize = 13 << 20;
 
 /// A recording that is large because it says again and again where a site is, which changes nothing.
@@ -279,7 +279,7 @@ fn long_reading_says_how_much_is_left() {
     }
 }
 
-/// Where standard output cannot be written, that is said, and is the end.
+/// A full disk at standard output ends the command with a message.
 #[test]
 fn a_full_disk() {
     let place = Place::new();

@@ -168,7 +168,7 @@ fn a_restart_is_done_by_the_command_that_was_given() {
         return;
     };
     let state = State::new();
-    // Restarting is not what this test is about: that the command is run, and the settings are put back all the same.
+    // This test does not restart the server: it checks that the command is run, and that the settings are restored.
     let mark = server.folder().join("restarted");
     let command = format!("echo once >> {}", mark.display());
     let knobs = [

@@ -40,8 +40,8 @@ fn a_winner_is_applied_and_stays() {
     assert_eq!(state.journals(), 0);
 }
 
-/// The load is the user's own, which takes as long as it takes, and the latency is that of the server's transactions. pgbench's clients wait for
-/// each other's rows, so every transaction is of the commit's length at least.
+/// The load is the user's own and has no fixed duration; the latency is that of the server's transactions. pgbench's
+/// clients wait for each other's rows, so every transaction takes at least as long as a commit.
 #[test]
 fn a_winner_under_a_load_of_the_users_own() {
     let Some((server, url)) = absurd() else {

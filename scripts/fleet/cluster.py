@@ -55,7 +55,7 @@ def start(home, directory, name, words):
 
 
 def wait(page, workers, directory):
-    """Until the master says on its page that so many workers live."""
+    """Waits until the master's page shows this many living workers."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         try:

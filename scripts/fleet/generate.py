@@ -48,7 +48,7 @@ def hosts_query(hosts, minutes):
 
 
 def copies_query(hosts, copies):
-    """Copies of the recording's intervals: of which host, and how many that host has before."""
+    """Copies of the recording's intervals: their host, and the number of that host's earlier intervals."""
     return f"""
         SELECT h.*, c.range // {hosts} AS before
         FROM range({copies}) AS c JOIN ({hosts_query(hosts, 1)}) AS h ON h.host = 'host' || lpad(CAST(c.range % {hosts} AS VARCHAR), 6, '0')"""

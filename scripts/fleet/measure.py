@@ -29,7 +29,7 @@ LOOKS_AFTER = 100
 # What each question reads most of.
 READS = {"tails": ("intervals", "times")}
 
-# DuckDB runs in processes of their own: what a process has of memory when it starts another counts as that one's, too.
+# DuckDB runs in separate processes: a process that starts another passes its memory's peak on to it.
 ASK = """
 import sys, duckdb
 directory, question, threads = sys.argv[1:]
@@ -48,7 +48,7 @@ class Failed(Exception):
 
 
 def run(command, sessions, patience):
-    """Seconds, the processor's seconds, and the largest resident size in bytes of a command and what it starts, in these sessions, too."""
+    """Seconds, processor seconds, and the largest resident size in bytes: of a command, its children, and these sessions."""
     with tempfile.TemporaryFile() as said:
         began = time.monotonic()
         old = {number for number, *_ in processes(sessions)}
@@ -77,7 +77,7 @@ def run(command, sessions, patience):
 
 
 def watch(sessions, without, found, is_over):
-    """Fills in of the processes of sessions, by number, the processor's seconds and the largest resident size, as last seen; until it is over and they ended."""
+    """Fills in processor seconds and the largest resident size of the sessions' processes, by number, until the run and they have ended."""
     patience = LOOKS_AFTER
     while patience:
         seen = {number: used for number, *used in processes(sessions) if number not in without}

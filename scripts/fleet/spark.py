@@ -197,7 +197,7 @@ def advice(said):
 
 
 def line(error):
-    """The first line of what was said that says something; which Java object was called comes before it."""
+    """The first useful line of an error; the lines before it name the called Java object."""
     lines = [text for text in (text.strip(" :") for text in str(error).splitlines()) if text]
     causes = [text for text in lines if text.startswith(("[", "Caused by:", "org.apache.spark.SparkException:"))]
     return (causes or lines or [type(error).__name__])[0].rstrip(".")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Rewrites every class of Java programs and libraries with probes at every call and in every body, and shows on every JDK of this
-# machine that each class verifies as it did, and that programs print what they printed.
+# Rewrites every class of Java programs and libraries with probes at every call and in every body. Shows on every JDK
+# of this machine that each class still verifies, and that programs print the same.
 #
 # usage: scripts/jvm/classfiles.sh [NAME..]      names of scripts/jvm/subjects; without, all. `scripts/install.sh jvm` fetches them.
 #
@@ -118,7 +118,7 @@ for subject in ${*:-$all}; do
         name=$(basename "$jdk")
         outcomes "$jdk" "$work/plain" "$work/before.$name"
         run "$jdk" "$subject" "$work/plain" >"$work/printed.$name" 2>"$work/errors" ||
-            fail "$subject on $jdk as it is: $(head -n 3 "$work/errors")"
+            fail "$subject on $jdk, unchanged: $(head -n 3 "$work/errors")"
     done
     for limit in 8000 65535; do
         rm -rf "$work/rewritten"

@@ -49,7 +49,7 @@ repeat() { # COMMAND.. until the end
     while [ ! -e "$work/end" ]; do "$@"; done
 }
 
-# A transaction that holds what it has locked while its client does something else.
+# A transaction that holds its locks while its client does something else.
 idle() { printf '%s\n' 'begin;' "$1" "\\! sleep $2" 'commit;' | sql; }
 
 case $problem in

@@ -43,8 +43,8 @@ impl Drop for Tracer {
     }
 }
 
-/// A program that times the functions which the first `sites` call sites below exec_simple_query call, as `--plant` chooses
-/// them, as far as they have names: bpftrace takes no others.
+/// A bpftrace program that times the functions called by the first `sites` call sites below exec_simple_query, chosen
+/// as by `--plant`. Functions without a name are left out, because bpftrace cannot trace them.
 pub fn program(sites: usize) -> String {
     let probe = |(i, at): (usize, &String)| {
         format!(

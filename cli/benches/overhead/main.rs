@@ -1,18 +1,24 @@
 //! What profiling costs a server: `cargo bench -p evenkeel --bench overhead [-- ROUNDS SECONDS [SERVER] [NAME..]]`.
 //!
-//! SERVER is `cpu` (PostgreSQL, pgbench's simple-update with fsync off, so that the processor is what limits it; the
-//! default), `fsync` (PostgreSQL, TPC-B with 16 clients) or `mariadb` (TATP with 8 clients).
+//! SERVER is one of:
+//! - `cpu` (the default): PostgreSQL with pgbench's simple-update and fsync off, so that the processor is the limit;
+//! - `fsync`: PostgreSQL with TPC-B and 16 clients;
+//! - `mariadb`: TATP with 8 clients.
 //!
-//! What a shared machine does from one second to the next is more than what is to be measured, so two servers of the kind run
-//! *at the same time* under the same load, one of them profiled, then the other one: the geometric mean of the two ratios of
-//! their throughputs owes nothing to the machine's moods nor to what one server has better than the other. The profiler's own
-//! process takes from both alike; its share of the machine's processor time is measured by itself and taken off. Printed are
-//! quartiles over the rounds. The first variant is a plain server: what it differs from 1 is the noise of the method.
+//! The speed of a shared machine changes by more than the cost of profiling. Therefore two servers run *at the same
+//! time* under the same load, and each is profiled in turn. The geometric mean of the two ratios of throughput
+//! cancels the machine's changes and differences of the two servers. The profiler's own process takes time from both;
+//! its share of the processors is measured and subtracted. The output is quartiles over the rounds. The first variant
+//! is a plain server: its distance from 1 is the noise of the method.
 //!
-//! The other variants: the agent preloaded without a session; a session with only the intervals' boundaries; with 10, 50, 100
-//! and 500 call sites, at 100 also with waits; with PostgreSQL bpftrace with uprobe and uretprobe on the functions that 10 and
-//! 100 sites call, where bpftrace works: these are compared with the same server before, since a uprobe is in a file and so
-//! in both. With NAMEs, only the variants whose names have one of them in it.
+//! The other variants are:
+//! - the agent preloaded without a session;
+//! - a session with only the intervals' boundaries;
+//! - 10, 50, 100 and 500 call sites, and 100 also with waits;
+//! - where bpftrace works, on PostgreSQL: uprobe and uretprobe on the functions that 10 and 100 sites call.
+//!
+//! The last is compared with the same server's earlier run: a uprobe is in a file, and so in both servers. NAMEs
+//! select the variants whose names contain one of them.
 
 mod bpftrace;
 mod processor;
@@ -32,7 +38,7 @@ struct Variant {
     name: String,
     /// What the server is started behind.
     wrap: Option<Vec<OsString>>,
-    /// A bpftrace program to run meanwhile.
+    /// A bpftrace program to run during the measurement.
     trace: Option<String>,
     /// Throughput relative to the plain server's, a round each.
     ratios: Vec<f64>,
@@ -101,7 +107,8 @@ fn main() {
     }
 }
 
-/// Throughput behind the command relative to the plain server's at the same time, and the command's own part of the machine.
+/// Throughput under the command relative to a plain server at the same time, and the command's own share of the
+/// machine.
 fn beside_plain(
     pair: &mut [Box<dyn Subject>; 2],
     wrap: Option<&[OsString]>,
@@ -143,7 +150,7 @@ fn traced(subject: &dyn Subject, program: &str, seconds: u32) -> f64 {
     subject.throughput(seconds) / before
 }
 
-/// The table after so many rounds.
+/// The table after this many rounds.
 fn print(variants: &mut [Variant], rounds: u32, seconds: u32) {
     println!(
         "{:<36} {:>7} {:>7} {:>7} {:>7} {:>7}  {:>8}   throughput / plain, {rounds} rounds of {seconds} s",

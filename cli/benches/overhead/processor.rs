@@ -18,13 +18,13 @@ pub fn used_s(pid: u32) -> f64 {
     ticks / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64
 }
 
-/// Processor time that the machine has in so many seconds, s.
+/// Processor time that the machine offers in this many seconds, s.
 pub fn available_s(seconds: u32) -> f64 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     f64::from(seconds) * processors as f64
 }
 
-/// The fields of `/proc/PID/stat` behind the name, which may hold anything.
+/// The fields of `/proc/PID/stat` that follow the name; the name may contain any character.
 fn fields(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;

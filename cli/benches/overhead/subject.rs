@@ -10,9 +10,9 @@ use evenkeel_servers::{
 
 /// A server with data, which can be started again on them behind another command.
 pub trait Subject: Sync {
-    /// Starts it anew behind the command.
+    /// Restarts it under the command.
     fn restart(&mut self, wrap: Option<&[OsString]>);
-    /// Transactions a second over so many seconds of load.
+    /// Transactions a second over this many seconds of load.
     fn throughput(&self, seconds: u32) -> f64;
     /// Folder that its account may read.
     fn folder(&self) -> &Path;
@@ -89,7 +89,7 @@ impl Subject for Postgres {
     }
 }
 
-/// MariaDB under `evenkeel bench tatp` with 8 clients: short transactions, most of which read.
+/// MariaDB under `evenkeel bench tatp` with 8 clients: short transactions, mostly reads.
 pub struct Maria {
     server: RunningMariaDb,
 }

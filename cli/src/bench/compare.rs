@@ -16,10 +16,10 @@ use crate::signals;
 
 /// Measure configurations in turn, round after round, and print ratios with their spread
 ///
-/// What all configurations have in common stands behind the workload, what distinguishes one behind --with. The first is
-/// the baseline, and measured twice in each round: what differs between the two is the machine, and a configuration is told apart only
-/// by what differs more. --load is a part of the saturation, found anew in each round by one configuration after the other, on a
-/// store that is not compared.
+/// The workload is followed by the options that all configurations share; --with has the options of one
+/// configuration. The first configuration is the baseline. It is measured twice in each round, which shows the noise
+/// of the machine: a difference counts only if it is larger. --load is a part of the saturation, which each round
+/// measures again on a store that is not compared.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -42,16 +42,18 @@ pub struct Arguments {
         allow_hyphen_values = true
     )]
     with: Vec<String>,
-    /// Rounds, in each of which every configuration is measured once
+    /// Rounds; each measures every configuration once
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Measure the configurations of a round at the same time: they share the machine, and what else it does hits all alike
+    /// Measure the configurations of a round at the same time, so that disturbances of the machine affect all of them
+    /// alike
     #[arg(long)]
     together: bool,
-    /// Rounds as long as the slowest configuration needs for so many transactions, in place of --for
+    /// End a round when the slowest configuration has made this many transactions, instead of after --for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     transactions: Option<u64>,
-    /// The papers' method: the baseline, whose schedule this is, in a closed loop, and the others in an open loop at its throughput
+    /// The papers' method: run the baseline, whose schedule this is, in a closed loop, and the others in an open loop
+    /// at its throughput
     #[arg(long, value_name = "SCHEDULE", conflicts_with = "together")]
     at_throughput_of: Option<String>,
     #[command(flatten)]
@@ -66,7 +68,7 @@ pub struct Arguments {
     common: Vec<String>,
 }
 
-/// The arguments of one configuration: what it has of its own overrides what all have in common.
+/// The arguments of one configuration; its own options override the shared ones.
 #[derive(Parser, Debug)]
 #[command(
     name = "evenkeel bench compare",
@@ -76,7 +78,8 @@ pub struct Arguments {
 struct Configuration {
     #[command(flatten)]
     options: Options,
-    /// Attach the profiler to the server during each run and time so many call sites below its intervals, whatever that costs
+    /// Attach the profiler to the server during each run, and time this many call sites below its intervals, at any
+    /// cost
     #[arg(long, value_name = "N", help_heading = "Load")]
     plant: Option<usize>,
 }
@@ -112,7 +115,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ended(compared.is_consistent()))
 }
 
-/// The baseline has to be the one whose throughput the others are to have.
+/// The baseline must be the configuration whose throughput the others have to reach.
 fn check_baseline(
     schedule: &str,
     (name, baseline): &(String, BenchmarkSettings),
@@ -126,7 +129,7 @@ fn check_baseline(
     )))
 }
 
-/// Name and settings of one configuration, and call sites to be planted.
+/// Name and settings of one configuration, and the call sites to hook.
 fn configuration(
     common: &[String],
     own: &str,

@@ -22,14 +22,14 @@ use options::Options;
 
 /// Put a workload's load on the embedded store, PostgreSQL, MariaDB or SQLite and measure its latency
 ///
-/// Without --rate and --load the loop is closed: each client starts its next transaction after its last one. With them it
-/// is open: transactions arrive on schedule whatever the target does, and latency counts from the schedule. Ctrl-C ends
-/// the run with what was measured until then.
+/// Without --rate and --load the loop is closed: each client starts its next transaction when the last one has ended.
+/// With them it is open: transactions arrive on schedule whatever the target does, and latency counts from the
+/// scheduled arrival. Ctrl-C ends the run and reports what was measured until then.
 ///
-/// What a commit waits for: the embedded store is durable when it is acknowledged (--set flush=eager-flush); with lazy-flush
-/// it is written but not synced, with lazy-write not even written. SQLite keeps a write-ahead log that each commit syncs
-/// (journal_mode=WAL, synchronous=FULL), as eager-flush does; --set synchronous=NORMAL writes without a sync, as lazy-flush
-/// does; OFF never syncs. For PostgreSQL that is synchronous_commit, for MariaDB innodb_flush_log_at_trx_commit.
+/// What a commit waits for: the embedded store syncs each commit with --set flush=eager-flush, writes without a sync
+/// with lazy-flush, and does not write with lazy-write. SQLite has a write-ahead log that each commit syncs
+/// (journal_mode=WAL, synchronous=FULL). With --set synchronous=NORMAL it writes without a sync; OFF never syncs. For
+/// PostgreSQL the setting is synchronous_commit, for MariaDB innodb_flush_log_at_trx_commit.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -115,8 +115,8 @@ fn single(arguments: Single) -> Result<ExitCode, Failure> {
     Ok(ended(report.is_consistent()))
 }
 
-/// A client of a server has an event loop and a connection, which are four descriptors; the usual limit of 1024 is meant for
-/// programs that use `select`. Where it cannot be raised, connecting says so.
+/// Raises the limit of open files: a client of a server needs four descriptors, and the usual limit of 1024 is too
+/// low for thousands of clients. Where it cannot be raised, connecting reports the failure.
 pub fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

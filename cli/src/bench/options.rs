@@ -14,7 +14,7 @@ use super::values::{load, rate, setting, spread};
 use crate::output::Failure;
 use crate::values::{duration, duration_or_zero};
 
-/// What a benchmark is made of; `compare` takes it several times.
+/// Options of one benchmark; `compare` reads them once for each configuration.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     #[arg(
@@ -22,7 +22,8 @@ pub struct Options {
         help = format!("The workload: {}", catalogue::NAMES.join(", "))
     )]
     workload: Option<String>,
-    /// What is put under load: embedded, postgres, mariadb, sqlite (each private), mariadb:10.2.11 (an official build, see scripts/install.sh, or its directory), the URL of a server that runs, or sqlite:FILE
+    /// What is put under load: embedded, postgres, mariadb, sqlite (each private), mariadb:10.2.11 (an official build
+    /// or its directory, see scripts/install.sh), a running server's URL, or sqlite:FILE
     #[arg(
         long,
         value_name = "TARGET",
@@ -46,36 +47,37 @@ pub struct Options {
     /// Load the data even if it is there
     #[arg(long, help_heading = "Target")]
     reload: bool,
-    /// Connections that load the data in parallel, but into SQLite one [default: twice the processors]
+    /// Connections that load the data in parallel; SQLite has one [default: twice the processors]
     #[arg(long, value_name = "N", help_heading = "Target")]
     loaders: Option<usize>,
-    /// Size of the data: warehouses in tpcc, else the workload's scale factor
+    /// Size of the data: warehouses in tpcc, the scale factor elsewhere
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
     scale: i64,
-    /// An option of the workload, such as records=1000; may be repeated, and one that is not known lists those that are
+    /// An option of the workload, such as records=1000; may be repeated; an unknown name lists the known ones
     #[arg(long = "option", short = 'o', value_name = "NAME=VALUE", value_parser = setting, help_heading = "Workload")]
     options: Vec<(String, String)>,
-    /// The seed of the data, the transactions and the arrivals
+    /// Seed of the data, the transactions and the arrivals
     #[arg(long, default_value_t = 1, help_heading = "Workload")]
     seed: u64,
-    /// Open loop: so many arrivals per second; latency counts from the arrival
+    /// Open loop: arrivals per second; latency counts from the arrival
     #[arg(long, value_name = "R", value_parser = rate, conflicts_with = "load", help_heading = "Load")]
     rate: Option<f64>,
     /// Open loop at this part of the saturation, which is measured first: 85% or 0.85
     #[arg(long, value_name = "F", value_parser = load, help_heading = "Load")]
     load: Option<f64>,
-    /// Clients, each with a connection: all the load of a closed loop, the most that run at once in an open one
+    /// Clients, each with a connection: the load of a closed loop, or the most that run at once in an open loop
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Load")]
     clients: u32,
-    /// The client's time between the statements of a transaction, which is part of the transaction's: 500us, exponential:500us or
-    /// lognormal:500us:SIGMA (means; SIGMA is the standard deviation of the logarithm); for a server on top of the socket's
+    /// The client's time between the statements of a transaction, which counts in its latency: 500us,
+    /// exponential:500us or lognormal:500us:SIGMA. The times are means; SIGMA is the standard deviation of the
+    /// logarithm. For a server it is added to the socket's time
     #[arg(long, value_name = "DELAY", help_heading = "Load")]
     round_trip: Option<Delay>,
     /// Arrivals of an open loop: constant, poisson, or bursty:FACTOR:LENGTH (FACTOR times as fast for LENGTH, then a
     /// pause)
     #[arg(long, value_name = "SPREAD", default_value = "poisson", value_parser = spread, help_heading = "Load")]
     arrivals: Spread,
-    /// Arrivals of an open loop queueing or running at most; further ones are rejected, and counted
+    /// Most arrivals of an open loop that queue or run; further ones are rejected and counted
     #[arg(
         long,
         value_name = "N",
@@ -86,10 +88,10 @@ pub struct Options {
     /// Closed loop with the workload's keying and think times
     #[arg(long, conflicts_with_all = ["rate", "load"], help_heading = "Load")]
     think: bool,
-    /// Measure for so long
+    /// Length of the measurement
     #[arg(long = "for", value_name = "DURATION", default_value = "30s", value_parser = duration, help_heading = "Load")]
     length: Duration,
-    /// Put under load for so long before [default: a fifth of --for, 1s to 30s]
+    /// Length of the load before the measurement [default: a fifth of --for, 1s to 30s]
     #[arg(long, value_name = "DURATION", value_parser = duration_or_zero, help_heading = "Load")]
     warmup: Option<Duration>,
     /// Times a transaction is repeated after a deadlock or serialization failure
@@ -101,7 +103,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What they ask for.
+    /// The benchmark's settings.
     ///
     /// # Errors
     /// No workload is named, or the target is not known.
@@ -114,7 +116,7 @@ impl Options {
         self.settings_of(workload)
     }
 
-    /// What they ask for beside the workload.
+    /// Settings for a workload of this name.
     ///
     /// # Errors
     /// The target is not known.

@@ -13,11 +13,11 @@ use evenkeel_tune::profiled::{Probing, Watched, pid_of};
 
 use crate::output::{self, Failure};
 
-/// What is to be profiled.
+/// Options of profiling during a benchmark.
 #[derive(Args, Clone, Debug)]
 pub struct ProfileOptions {
-    /// Profile the server while the load is measured (not while data is loaded, nor in the warm-up), and write the profile as JSON; it
-    /// is attached to, as by `evenkeel attach`
+    /// Attach the profiler to the server during the measurement, but not while data is loaded or during the warm-up,
+    /// and write the profile as JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     profile: Option<PathBuf>,
     /// The interval that is profiled: one of the server's preset, or as `evenkeel attach` takes it [default: the preset's first]
@@ -31,10 +31,10 @@ pub struct ProfileOptions {
 }
 
 impl ProfileOptions {
-    /// What goes on beside the load, if a profile was asked for.
+    /// Starts the profiler, if a profile was asked for.
     ///
     /// # Errors
-    /// The target cannot be attached to, or the interval is none.
+    /// The target cannot be attached to, or the interval does not exist.
     pub fn beside(self, settings: &BenchmarkSettings) -> Result<Option<Profiled>, Failure> {
         let Some(path) = self.profile else {
             return Ok(None);
@@ -71,10 +71,10 @@ fn watched(
     }
 }
 
-/// The profile of a server, beside its load.
+/// A profile of the server that is made during its load.
 pub struct Profiled {
     path: PathBuf,
-    /// Its process is known once it is up.
+    /// The server's process, known once the server runs.
     watched: Watched,
     probing: Probing,
     profile: Option<Result<Profile, evenkeel_tune::Error>>,
@@ -84,7 +84,7 @@ impl Profiled {
     /// Writes the profile.
     ///
     /// # Errors
-    /// There is none, or it cannot be written.
+    /// No profile was made, or the file cannot be written.
     pub fn write(self) -> Result<(), Failure> {
         let Some(profile) = self.profile else {
             return Err(Failure::Usage(
@@ -97,7 +97,7 @@ impl Profiled {
     }
 }
 
-/// So many call sites timed while a configuration of a comparison is measured; what they say is not kept.
+/// Call sites that are timed while a configuration of a comparison is measured. Their times are not kept.
 pub struct Planted(Profiled);
 
 impl Planted {

@@ -14,9 +14,9 @@ use crate::output::{self, Failure};
 use crate::progress::Reading;
 use crate::report;
 
-/// A change is surely beyond its bound.
+/// Exit code where a change is surely beyond its bound.
 const BEYOND: u8 = 3;
-/// Whether it is cannot be told.
+/// Exit code where the data does not tell whether a change is beyond its bound.
 const NOT_TOLD: u8 = 4;
 
 /// Compares both sides.
@@ -71,7 +71,7 @@ fn sides(arguments: &Arguments) -> Result<[&[PathBuf]; 2], Failure> {
     }
 }
 
-/// Functions that bounds name and no profile has as a finding.
+/// Functions that bounds name and that are a finding in neither profile.
 fn named(arguments: &Arguments, profiles: [&Profile; 2]) -> Vec<String> {
     let findings = || profiles.iter().flat_map(|profile| &profile.findings);
     let bounds = arguments.fail_if.iter();
@@ -85,7 +85,7 @@ fn named(arguments: &Arguments, profiles: [&Profile; 2]) -> Vec<String> {
     names.filter(is_new).cloned().collect()
 }
 
-/// A name that neither side has is a mistake, and no bound that is kept.
+/// Refuses a bound whose name occurs on neither side: it is probably misspelt, and would always hold.
 fn exist(arguments: &Arguments, compared: &Compared) -> Result<(), Failure> {
     for bound in &arguments.fail_if {
         let Subject::Finding(name) = &bound.subject else {

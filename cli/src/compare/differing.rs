@@ -34,7 +34,7 @@ pub fn of(metas: &[Vec<Meta>; 2]) -> Vec<Difference> {
     both.into_iter().filter(differs).collect()
 }
 
-/// The command line, without the number of the process that somebody attached to.
+/// The command line without the number of the process that was attached to.
 fn command(meta: &Meta) -> String {
     let target = &meta.target;
     let command = target.rsplit_once(" (process ").map(|(command, _)| command);

@@ -38,7 +38,7 @@ impl By {
         }
     }
 
-    /// Of a recording; where it does not say, so.
+    /// The group of a recording, or a text that says the recording does not have the attribute.
     fn of(self, meta: &Meta) -> String {
         let known = match self {
             By::Host => meta.host.clone(),

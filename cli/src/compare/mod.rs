@@ -14,11 +14,12 @@ use crate::output::{Failure, Json};
 use crate::report::Ranking;
 use groups::By;
 
-/// Show recordings before and after a change, or many by host or build: what surely differs
+/// Show what surely differs between recordings before and after a change, or between hosts or builds
 ///
-/// Every figure has an interval and a verdict: better, worse, no difference told, or cannot be compared, with the reason. One recording a side
-/// cannot tell how much equal runs differ; several can. With --by, recordings are grouped by an attribute that they have, and each group is
-/// compared with the others that do not differ. Chance differences among many are corrected for.
+/// Every figure has an interval and a verdict: better, worse, no difference told, or cannot be compared, with the
+/// reason. Several recordings a side show how much equal runs differ; a single one cannot. With --by, recordings are
+/// grouped by an attribute, and each group is compared with the others. The verdicts are corrected for the number of
+/// comparisons.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -29,18 +30,18 @@ Examples:
   evenkeel compare --by build --canary 3f2a fleet.keel
 With --fail-if the exit code is 3 where a change is surely beyond its bound, and with --strict 4 where that is not told.")]
 pub struct Arguments {
-    /// The recording before the change and the one after it; those before it, where `--` and those after follow; with --by any number, merged
-    /// ones too
+    /// The recording before the change and the one after it; with `--`, all before it are recordings before the
+    /// change; with --by, any number; merged recordings too
     #[arg(required = true, value_name = "RECORDING")]
     recordings: Vec<PathBuf>,
     /// Recordings after the change
     #[arg(last = true, value_name = "AFTER", conflicts_with = "by")]
     after: Vec<PathBuf>,
-    /// Fail where a change is surely beyond a bound: 'p99 > +10%', 'mean > 5%', 'rate < -5%', 'finding NAME > +5%' (its time in the mean
-    /// interval); may be repeated
+    /// Fail where a change is surely beyond a bound: 'p99 > +10%', 'mean > 5%', 'rate < -5%' or 'finding NAME > +5%'
+    /// (its time in the mean interval); may be repeated
     #[arg(long, value_name = "BOUND", conflicts_with = "by")]
     fail_if: Vec<Bound>,
-    /// Fail where it cannot be told whether a change is beyond its bound, too
+    /// Fail also where the data does not tell whether a change is beyond its bound
     #[arg(long, requires = "fail_if")]
     strict: bool,
     /// Compare groups of recordings
@@ -49,7 +50,7 @@ pub struct Arguments {
     /// Compare only this group (the beginning of its name is enough) with the others
     #[arg(long, value_name = "GROUP", requires = "by")]
     canary: Option<String>,
-    /// How standard output is written
+    /// The format of standard output
     #[arg(
         long,
         value_name = "FORMAT",
@@ -66,7 +67,7 @@ pub struct Arguments {
     ranking: Ranking,
 }
 
-/// How a comparison is written.
+/// Formats of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For a terminal

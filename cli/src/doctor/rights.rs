@@ -7,7 +7,7 @@ const CAP_SYS_PTRACE: u64 = 1 << 19;
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 
-/// A right, and what is lost without it.
+/// A capability, and what is lost without it.
 struct Right {
     name: &'static str,
     bits: u64,
@@ -28,11 +28,11 @@ const RIGHTS: [Right; 3] = [
     Right {
         name: "CAP_PERFMON",
         bits: CAP_PERFMON | CAP_SYS_ADMIN,
-        without: "with --waits, preemption and blocking of attached processes are not told apart, nor is it seen who ends a sleep",
+        without: "with --waits, run-queue delay and blocking of attached processes are not told apart, and wakers are unknown",
     },
 ];
 
-/// How a process with these rights is told of them.
+/// The line of the report for each capability.
 pub fn own(rights: u64) -> (Vec<&'static str>, Vec<String>) {
     let (has, lacks): (Vec<&Right>, Vec<&Right>) =
         RIGHTS.iter().partition(|right| rights & right.bits != 0);
@@ -45,7 +45,7 @@ pub fn own(rights: u64) -> (Vec<&'static str>, Vec<String>) {
     )
 }
 
-/// How to get what is missing.
+/// How to get the missing capabilities.
 pub fn remedy() -> &'static str {
     // SAFETY: no arguments.
     match unsafe { libc::geteuid() } {
@@ -67,7 +67,7 @@ fn of_same_user(scope: i64) -> &'static str {
     }
 }
 
-/// Who may do what here, as a table.
+/// A table of what each kind of user may do here.
 pub fn table(scope: i64) -> String {
     let (any, same) = match scope {
         3.. => ("no: ptrace_scope is 3", of_same_user(scope)),

@@ -7,7 +7,7 @@ use evenkeel_report::units;
 
 use super::Line;
 
-/// How far a load is.
+/// Progress of a load.
 const LOADING: &str = "{prefix}loading {wide_bar} {human_pos} rows, {percent} %";
 
 impl Progress for Line {

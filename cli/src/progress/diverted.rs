@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Bytes kept.
+/// Most bytes of output that are kept.
 const KEPT_BYTES: usize = 64 << 10;
-/// How long the last of it may take to come.
+/// Longest wait for the last output.
 const END_LIMIT: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
@@ -19,21 +19,22 @@ struct Tail {
     dropped: u64,
 }
 
-/// Standard streams that were a terminal lead elsewhere, for what is started meanwhile, too: input to /dev/null, output to here.
+/// Redirects standard streams that are a terminal, also for processes started later: input to /dev/null, output into
+/// this buffer.
 pub struct Diverted {
-    /// What a descriptor was.
+    /// The descriptors before the redirection.
     saved: Vec<(RawFd, OwnedFd)>,
     tail: Arc<Mutex<Tail>>,
     reader: JoinHandle<()>,
 }
 
-/// Whether the command's output would come here.
+/// Whether the command's output would be redirected.
 pub fn has_output() -> bool {
     io::stdout().is_terminal() || io::stderr().is_terminal()
 }
 
 impl Diverted {
-    /// Diverts from now on.
+    /// Starts to redirect.
     pub fn begin() -> io::Result<Diverted> {
         let (mut read, write) = io::pipe()?;
         let tail = Arc::new(Mutex::new(Tail::default()));
@@ -60,7 +61,7 @@ impl Diverted {
         })
     }
 
-    /// Gives the streams back, and prints what came.
+    /// Restores the streams and prints the collected output.
     pub fn end(self) {
         for (descriptor, was) in &self.saved {
             // SAFETY: both are open.

@@ -15,18 +15,18 @@ use super::session;
 use crate::output::{self, Failure};
 use crate::signals;
 
-/// How often there is a new profile, ...
+/// Interval between profiles ...
 const PERIOD: Duration = Duration::from_secs(1);
-/// ... unless making it takes so long that this part of the time would go into it.
+/// ... but making them may take at most this fraction of the time.
 const PART_MAX: u32 = 20;
 
-/// Draws the session's events, and asks it for what the keys say.
+/// Draws the session's events and turns keys into requests.
 pub struct LiveProgress {
     screen: Option<Screen>,
     diverted: Option<Diverted>,
     view: View,
     interrupted: Arc<AtomicBool>,
-    /// This process was stopped, and goes on (SIGCONT).
+    /// Set when this process was stopped and continues (SIGCONT).
     continued: Arc<AtomicBool>,
     /// When the last profile was asked for, and how long it took.
     asked: Option<Instant>,
@@ -37,10 +37,10 @@ pub struct LiveProgress {
 }
 
 impl LiveProgress {
-    /// Takes the terminal over, for a session of these settings that `interrupted` ends.
+    /// Takes over the terminal, for a session of these settings that `interrupted` ends.
     ///
     /// # Errors
-    /// There is no terminal, or the command is to go on and print to it.
+    /// Standard error is no terminal, or the command would outlive the session and print to the terminal.
     pub fn open(
         settings: &Settings,
         interrupted: &Arc<AtomicBool>,
@@ -48,14 +48,14 @@ impl LiveProgress {
         let is_dumb = std::env::var_os("TERM").is_none_or(|kind| kind == "dumb");
         if !output::stderr_is_terminal() || is_dumb {
             return Err(Failure::Usage(
-                "--live needs a terminal, and standard error is none that can be drawn on; leave it away, and read the report of --html"
+                "--live needs a terminal on standard error; omit --live, and read the report of --html"
                     .to_owned(),
             ));
         }
         let is_command = matches!(settings.subject, Subject::Command(_));
         if is_command && settings.keep && diverted::has_output() {
             return Err(Failure::Usage(
-                "with --live and --keep the command would go on without its output; redirect it (> server.log 2>&1 in a shell of its own), or attach to it"
+                "with --live and --keep the command would lose its output at the end; start it with its output in a file (> server.log 2>&1), and attach to it"
                     .to_owned(),
             ));
         }

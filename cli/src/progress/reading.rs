@@ -8,17 +8,18 @@ use evenkeel_recording::Progress;
 
 use super::Line;
 
-/// How far it is.
+/// Progress of reading.
 const READING: &str = "{prefix}reading {wide_bar} {bytes} of {total_bytes}, {eta} left";
-/// The line is drawn after so many bytes: some twenty times a second. What is smaller has been read before a person could look.
+/// The line is drawn after this many bytes, some twenty times a second. Smaller files are read before a person could
+/// look.
 const DRAWN_EACH: u64 = 4 << 20;
 
-/// Shows how far reading is, until it is dropped.
+/// Shows the progress of reading until it is dropped.
 pub struct Reading(Arc<Shared>);
 
 struct Shared {
     line: Line,
-    /// Bytes that had been read when the line was drawn.
+    /// Bytes read when the line was last drawn.
     drawn: AtomicU64,
 }
 
@@ -67,12 +68,12 @@ impl Reading {
         Progress::reported_to(move |read, of| shared.draw(read, of))
     }
 
-    /// So many bytes of so many have been read.
+    /// Draws `read` bytes of `of`.
     pub fn draw(&self, read: u64, of: u64) {
         self.0.draw(read, of);
     }
 
-    /// Everything has been read; this is done now.
+    /// Everything has been read; this is the next step.
     pub fn then(&self, what: &str) {
         if self.0.drawn.load(Relaxed) > 0 {
             self.0.line.show(what);

@@ -10,7 +10,7 @@ use evenkeel_session::{Event, Observer};
 
 use super::Line;
 
-/// Factors shown while the run goes on.
+/// Factors shown during the run.
 const SHOWN: usize = 3;
 
 /// Columns of a function's name.
@@ -25,7 +25,7 @@ pub struct SessionProgress {
 }
 
 impl SessionProgress {
-    /// `manual`: answers are read from the terminal, or from standard input without one.
+    /// `manual` reads answers from the terminal, or from standard input without one.
     pub fn new(manual: bool) -> SessionProgress {
         let answers = manual.then(|| {
             let (sender, receiver) = channel();
@@ -49,7 +49,7 @@ impl SessionProgress {
         }
     }
 
-    /// Takes the moving line away.
+    /// Removes the moving line.
     pub fn done(&self) {
         self.line.clear();
     }
@@ -122,7 +122,7 @@ impl Observer for SessionProgress {
     }
 }
 
-/// What there is to say of an event, in one line.
+/// One line about an event, if it deserves one.
 pub fn message(event: &Event<'_>) -> Option<String> {
     Some(match event {
         Event::Attached {
@@ -189,7 +189,7 @@ fn ranking(profile: &Profile) -> String {
 fn steps(next: &[Candidate]) -> String {
     let first: Vec<String> = next.iter().take(SHOWN).map(describe).collect();
     if first.is_empty() {
-        "nothing left to open".to_owned()
+        "nothing left to expand".to_owned()
     } else {
         format!("next: {}", first.join(", "))
     }

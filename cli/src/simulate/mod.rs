@@ -32,7 +32,7 @@ Examples:
   evenkeel simulate --load 0.95 --order hashed --seeds 10 --baseline ldsf --schedule fifo,ldsf,edsf,ldaf
   evenkeel simulate --preset htap --schedule fifo,hldsf --sweep clients=50..200:50")]
 pub struct Arguments {
-    /// What is simulated: the papers' microbenchmark, their hybrid mix in epochs, or the locks of TPC-C
+    /// The workload: the papers' microbenchmark, their hybrid mix in epochs, or the locks of TPC-C
     #[arg(long, value_enum, default_value_t = Preset::Micro)]
     preset: Preset,
     #[arg(
@@ -49,7 +49,7 @@ pub struct Arguments {
     /// Open loop with this many arrivals per second (of an epoch in htap)
     #[arg(long, value_name = "RATE", group = "arriving")]
     rate: Option<f64>,
-    /// Open loop at these fractions of the greatest rate FIFO carries
+    /// Open loop at these fractions of FIFO's saturation
     #[arg(long, value_name = "F,..", group = "arriving", conflicts_with = "sweep", value_parser = loads)]
     load: Option<Axis>,
     /// Vary one of clients, rate, load, theta, exclusive, objects, locks, cpus: NAME=VALUES with values like
@@ -59,26 +59,26 @@ pub struct Arguments {
     /// Let open arrivals come in bursts: FACTOR times as fast for MS milliseconds (epochs in htap), then a pause
     #[arg(long, value_name = "FACTOR:MS", value_parser = burst)]
     bursts: Option<(f64, f64)>,
-    /// Processors [default: none: locks are the only contention]
+    /// Processors [default: unlimited: locks are the only contention]
     #[arg(long, value_name = "N")]
     cpus: Option<u32>,
     /// Transactions measured [default: 50000]
     #[arg(long, value_name = "N")]
     transactions: Option<u64>,
-    /// Transactions simulated before those [default: a tenth of them]
+    /// Transactions simulated before the measurement [default: a tenth of them]
     #[arg(long, value_name = "N")]
     warmup: Option<u64>,
-    /// The seed of every draw
+    /// The seed of all random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Simulate everything with this many seeds, from --seed on, and give means with 95 % confidence intervals
+    /// Simulate with this many seeds, from --seed on, and print means with 95 % confidence intervals
     #[arg(long, value_name = "N", default_value = "1")]
     seeds: NonZeroU32,
     /// Compare with this schedule, seed by seed: ratios of mean, variance and percentiles
     #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
     baseline: Option<ScheduleKind>,
-    /// The papers' method: this schedule in a closed loop (--clients, or a sweep of anything but rate and load), the others in an open
-    /// loop at its throughput
+    /// The papers' method: this schedule runs in a closed loop (--clients, or a sweep of anything but rate and load),
+    /// the others in an open loop at its throughput
     #[arg(long, value_name = "SCHEDULE", value_parser = schedule, conflicts_with_all = ["load", "rate", "bursts"])]
     at_throughput_of: Option<ScheduleKind>,
     /// Warehouses of TPC-C [default: 32]
@@ -99,8 +99,9 @@ pub struct Arguments {
     /// Fraction of exclusive requests (of short transactions in htap) [default: 0.5]
     #[arg(long, value_name = "FRACTION")]
     exclusive: Option<f64>,
-    /// Work after each grant (of a statement in tpcc): constant:T, exponential:T, pareto:T:SHAPE, or a file of values in
-    /// ns; T like 250us or 1ms (a number of epochs in htap) [default: exponential:1ms, in htap constant:1]
+    /// Work after each grant (of a statement in tpcc): constant:T, exponential:T, pareto:T:SHAPE, or a file of values
+    /// in ns. T is a time such as 250us or 1ms, in htap a number of epochs [default: exponential:1ms, in htap
+    /// constant:1]
     #[arg(long, value_name = "WORK")]
     work: Option<String>,
     /// How deadlocks are resolved, or prevented
@@ -115,7 +116,7 @@ pub struct Arguments {
     /// Report the error of the approximation (figure 4.19)
     #[arg(long)]
     size_error: bool,
-    /// Where hLDSF has expected remaining times from [default: learned, in htap known]
+    /// Where hLDSF takes expected remaining times from [default: learned, in htap known]
     #[arg(long, value_enum)]
     remaining: Option<Estimates>,
     /// Mean back-off before the first retry of an aborted transaction, in ms (epochs in htap) [default: 1, in htap 10]

@@ -111,7 +111,7 @@ fn nonsense_is_refused_with_what_to_do() {
     assert!(plot_kind(Path::new("f.png")).is_err());
 }
 
-/// The options with the default that their help promises, in a preset that may have one of its own.
+/// The options with the defaults that their help states; a preset may have other defaults.
 fn promised(preset: &str) -> String {
     let command = <Command as clap::CommandFactory>::command();
     let own = format!(", in {preset} ");

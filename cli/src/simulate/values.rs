@@ -14,7 +14,7 @@ use crate::values;
 #[derive(Clone, Debug)]
 pub(super) struct Schedules(pub(super) Vec<ScheduleKind>);
 
-/// A starvation policy; ageing still per second (or epoch).
+/// A starvation policy; ageing is per second (or epoch).
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Starving {
     As(Starvation),
@@ -71,7 +71,7 @@ fn positive(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("`{text}` is not a number above 0"))
 }
 
-/// The distribution that `text` describes, or that of the values in the file of this name.
+/// The distribution that `text` describes, or the distribution of the values in the file of this name.
 pub(super) fn work(text: &str, unit: Unit) -> Result<Work, Failure> {
     let parts: Vec<&str> = text.split(':').collect();
     let ticks = |text: &str| ticks(text, unit).map_err(Failure::Usage);
@@ -89,7 +89,7 @@ pub(super) fn work(text: &str, unit: Unit) -> Result<Work, Failure> {
     }
 }
 
-/// Ticks: a number of epochs, or a time with its unit.
+/// A number of epochs, or a time with its unit.
 fn ticks(text: &str, unit: Unit) -> Result<f64, String> {
     if unit == Unit::Epoch {
         return positive(text);

@@ -14,7 +14,7 @@ use crate::output::Failure;
 use crate::progress::Reading;
 use crate::report::{self, Ranking};
 
-/// Reads what the processes of these recordings did for the traces that have come.
+/// Reads what the profiled processes did for the traces that have arrived.
 pub fn load(recordings: &[PathBuf], traces: &Traces) -> Result<Processes, Failure> {
     let all = recordings.iter().map(|path| process(path, traces));
     Ok(Processes {
@@ -60,7 +60,7 @@ fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
     drop(reading);
     let functions = functions.unwrap_or_default();
     eprintln!(
-        "evenkeel: {name}: {} intervals, {} of which name a trace, {} one that is here",
+        "evenkeel: {name}: {} intervals; {} name a trace, {} a trace that was received",
         met.intervals,
         met.traced,
         met.works.len()
@@ -76,7 +76,7 @@ fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
 }
 
 /// # Errors
-/// What its intervals did when is not in the recording.
+/// The recording does not hold the times of its intervals' calls.
 fn usable(path: &Path, recorded: &Recorded) -> Result<(), Failure> {
     let meta = &recorded.meta;
     let lacks = if meta.facts.spans {
@@ -94,13 +94,13 @@ fn usable(path: &Path, recorded: &Recorded) -> Result<(), Failure> {
 /// A recording's clock.
 #[derive(Clone, Copy)]
 struct Clock {
-    /// Without it, times are since the processor was started.
+    /// Without the clock's origin, times count from the start of the processor.
     started: Option<Started>,
     ticks_per_ns: f64,
 }
 
 impl Clock {
-    /// A moment in nanoseconds since 1970.
+    /// Nanoseconds since 1970.
     fn unix_ns(&self, ticks: u64) -> u64 {
         let (begun, unix_ns) = self.started.map_or((0, 0), |it| (it.ticks, it.unix_ns));
         let passed = (i128::from(ticks) - i128::from(begun)) as f64;
@@ -112,9 +112,9 @@ impl Clock {
 #[derive(Default)]
 struct Met {
     intervals: u64,
-    /// Those that name a trace.
+    /// Intervals that name a trace.
     traced: u64,
-    /// Those whose trace is there: the trace, the work, and the node of each of its pieces.
+    /// Intervals whose trace was received: the trace, the work, and the node of each piece.
     works: Vec<(u128, Work, Vec<u32>)>,
 }
 
@@ -151,7 +151,7 @@ impl Met {
 #[derive(Default)]
 struct Functions {
     all: Vec<Function>,
-    /// By node: which has its own time; nothing for the interval's.
+    /// By node: the function whose own time it is; nothing for the interval's node.
     of_node: Vec<Option<u32>>,
 }
 

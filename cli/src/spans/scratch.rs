@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// A file without a name, in TMPDIR: gone with this program, however that ends.
+/// A file without a name in TMPDIR; it disappears with this program, however the program ends.
 pub struct Scratch {
     path: PathBuf,
     _file: File,
@@ -22,7 +22,7 @@ impl Scratch {
         })
     }
 
-    /// By which this program opens it.
+    /// The path by which this program opens it.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -16,16 +16,17 @@ use crate::values::duration;
 
 /// Find settings of a server that make its latency better, by trying them under load
 ///
-/// The server is profiled first, and the settings that the findings point at are tried first. Candidates race in interleaved rounds
-/// beside the server as it is, measured twice; losers leave early; the winner is confirmed in fresh rounds that did not choose it. The
-/// result is a ratio with its interval, or that nothing helps that could be told from noise. The server is left as it was found
-/// unless --apply is given: what is changed is written down before, and --restore puts it back where a run was killed.
+/// The server is profiled first, and the settings that its findings point to are tried first. Candidates race in
+/// interleaved rounds against the unchanged server, which is measured twice. Losers are dropped early, and fresh
+/// rounds confirm the winner. The result is a ratio with its interval, or the statement that nothing helped beyond
+/// noise. Unless --apply is given, the server's settings are restored. Changes are noted in a file first, and
+/// --restore undoes them after a killed run.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     #[command(flatten)]
     options: Options,
-    /// What is to be made smaller: p99, p99.9, variance, mean, or l3 (the third norm of latency, in which the tail counts)
+    /// What to minimise: p99, p99.9, variance, mean, or l3 (the third norm of latency, which weights the tail)
     #[arg(
         long,
         value_name = "WHAT",
@@ -41,11 +42,11 @@ pub struct Arguments {
         help_heading = "Search"
     )]
     knobs: Vec<String>,
-    /// Time for all runs; the data is loaded before it begins
+    /// Time for all runs; loading the data is not included
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = duration, help_heading = "Search")]
     budget: Duration,
-    /// What may be given up: durability (commits that were acknowledged may be lost in a crash), restart (of a server that is not
-    /// ours)
+    /// What may be given up: durability (a crash may lose acknowledged commits), restart (of a server that evenkeel
+    /// did not start)
     #[arg(
         long,
         value_name = "WHAT",
@@ -63,8 +64,8 @@ pub struct Arguments {
     /// Do not profile: try knobs in the order of --list-knobs
     #[arg(long, help_heading = "Search")]
     no_profile: bool,
-    /// The load, in place of a workload: a command in a shell, to whose environment PGHOST, PGPORT, PGUSER and PGDATABASE, or
-    /// MYSQL_UNIX_PORT or MYSQL_HOST and MYSQL_TCP_PORT, are added. It has to end by itself
+    /// A shell command that makes the load, instead of a workload. Its environment has PGHOST, PGPORT, PGUSER and
+    /// PGDATABASE, or MYSQL_UNIX_PORT, or MYSQL_HOST and MYSQL_TCP_PORT. It must end by itself
     #[arg(
         long,
         value_name = "COMMAND",
@@ -72,7 +73,7 @@ pub struct Arguments {
         help_heading = "Load"
     )]
     command: Option<String>,
-    /// Run once before, to make the command's data
+    /// A command that makes the data; runs once before --command
     #[arg(
         long,
         value_name = "COMMAND",
@@ -80,8 +81,8 @@ pub struct Arguments {
         help_heading = "Load"
     )]
     prepare: Option<String>,
-    /// The interval that is profiled, and with --command measured: one of the preset's (statement, transaction), or as `evenkeel
-    /// attach` takes it [default: statement]
+    /// The profiled interval, which is also measured with --command: one of the preset's (statement, transaction), or
+    /// as `evenkeel attach` takes it [default: statement]
     #[arg(long, value_name = "SPEC", help_heading = "Load")]
     interval: Option<String>,
     /// The server's process, where it does not report it
@@ -95,7 +96,8 @@ pub struct Arguments {
     /// List the knobs of the target, with the values for this machine
     #[arg(long, conflicts_with = "restore")]
     list_knobs: bool,
-    /// Put back what runs that were killed have left: on the --target that is named, or wherever no password is needed
+    /// Restore the settings that killed runs left changed: on the --target that is named, or wherever no password is
+    /// needed
     #[arg(long)]
     restore: bool,
 }
@@ -107,7 +109,7 @@ enum Allowed {
     Restart,
 }
 
-/// What could not be put back.
+/// Settings that could not be restored.
 const NOT_WHOLE: u8 = 2;
 
 const EXAMPLES: &str = "\
@@ -197,7 +199,7 @@ fn listed(arguments: Arguments) -> Result<ExitCode, Failure> {
 
 fn restored(arguments: Arguments) -> Result<ExitCode, Failure> {
     let bench = arguments.options.settings_of(String::new())?;
-    // The default target has nothing to be put back: it stands for all.
+    // The default target has no settings to restore, so it selects all targets.
     let all = bench.target == evenkeel_drive::target::address::Address::Embedded;
     let restored = restore(&bench, all, arguments.restart_command.as_deref())?;
     output::print(&(restored.lines.join("\n") + "\n"))?;

@@ -1,5 +1,5 @@
-// A thread that hands its work to another one and waits for it. The condition variables, which have been waited on long before anybody
-// attaches, are signalled by a jump, as compilers leave a function whose last call it is.
+// A thread hands its work to another one and waits for it. The condition variables are in use long before the attach.
+// They are signalled by a jump: compilers make one of a function's last call.
 // build: gcc -O2 -g -pthread conditions.c
 //
 // Interval: run_interval > hand_over, which waits while the other thread is in work: once an interval. Makes the file that READY names

@@ -1,6 +1,6 @@
-// A program with a filter of system calls (seccomp(2)) that ends it at what it does not do itself, installed by an instruction of its
-// own: at once, or with an argument when the file $WHEN is there. It makes the file
-// $READY before, and works until the file $UNTIL is there.
+// A program whose filter of system calls (seccomp(2)) ends it at any call that it does not make itself. An inline
+// instruction installs the filter: at once, or with an argument when the file $WHEN exists. It makes the file $READY
+// first, and works until the file $UNTIL exists.
 // build: gcc -O1 -g confined.c
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// A thread that hands its work to another one and waits for it, both by epoll on event descriptors that are registered long before
-// anybody attaches.
+// A thread hands its work to another one and waits for it. Both use epoll on event descriptors that were registered
+// long before the attach.
 // build: gcc -O2 -g -pthread epolls.c
 //
 // Interval: run_interval > hand_over, which waits while the other thread is in work: once an interval. Makes the file that READY names

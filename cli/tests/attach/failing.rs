@@ -39,7 +39,7 @@ fn plant(pid: u32, function: &str, instruction: &[u8]) {
     memory.unwrap().write_all_at(instruction, at).unwrap();
 }
 
-/// The target goes on, right, without hooks; the report begins with what happened and where.
+/// The target continues without hooks and gives right results. The report begins with what happened and where.
 fn fails(
     working: Working,
     options: &[&str],

@@ -10,7 +10,7 @@ fn filtered(arguments: &[&str]) -> Working {
     Working::start(program, arguments)
 }
 
-/// Profiles it until its calls are opened. Its answer is known; it goes on, and ends as it would have.
+/// Profiles it until its calls are expanded. Its answer is known; it continues, and ends as without the profiler.
 fn gives_its_answer(working: Working) {
     for _ in 0..2 {
         let options = ["--interval", "run_interval", "--json", "run.json"];
@@ -74,8 +74,8 @@ fn one_that_has_changed_its_user_besides() {
     gives_its_answer(working);
 }
 
-/// What an attach makes is what the filters are asked about: at any other call the program would end, such as the one by which the kernel goes
-/// on with a `poll` that was interrupted by stopping the thread.
+/// The filters are asked about every call that an attach makes. Any other call would end the program, such as
+/// restart_syscall, by which the kernel continues a `poll` that the stop interrupted.
 #[test]
 fn no_call_is_made_that_was_not_asked_about() {
     if lacks_root("read filters of system calls") {

@@ -2,8 +2,8 @@
 // SIGURG. A signal is sent when the answer to the one before has come: one that is lost is never sent again.
 // build: gcc -O1 -g signalfd.c
 //
-// Interval: run_interval. Makes the file that READY names once both are at it, ends when that is there that UNTIL names, or when an
-// answer has not come for two minutes. Prints "intervals" and "lost".
+// Interval: run_interval. Makes the file that READY names once both threads run. Ends when the file that UNTIL names
+// exists, or when an answer is missing for two minutes. Prints "intervals" and "lost".
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -48,7 +48,8 @@ int main(void) {
     pid_t parent = getpid(), child = fork();
     if (signals < 0 || child < 0) return 2;
     if (child == 0) {
-        // Its own, as the queue that a descriptor shows is that of who reads. It ends with its parent.
+        // The child needs its own descriptor: a signalfd shows the signals of the reading process. The child ends
+        // with its parent.
         while (getppid() == parent) {
             if (!woken(signals, 100)) continue;
             run_interval(500);

@@ -1,8 +1,10 @@
 // A program that does without pause what attaching could be disturbed by, beside threads whose intervals are checked.
 // build: gcc -O1 -g -pthread storm.c
 //
-// storm WHAT: WHAT is one of forks, threads, libraries, signals, beside (forks beside a thread that opens libraries); makes the file that READY names when all run; until the file that UNTIL names is there. Prints "intervals" and "wrong". An
-// interval is wrong if its sum is; a child if it does not end with 7; a signal if its handler meets a changed errno.
+// storm WHAT, with WHAT one of forks, threads, libraries, signals, beside (forks during a dlopen of another thread).
+// Makes the file that READY names when all threads run, and works until the file that UNTIL names exists. Prints
+// "intervals" and "wrong". An interval is wrong if its sum is, a child if it does not end with 7. A signal is wrong
+// if its handler finds a changed errno.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Threads that work for ever: each interval is checked, and each system call that the profiler could disturb.
+// Threads that never end: they check each interval, and each system call that the profiler could disturb.
 // build: gcc -O1 -g -pthread threads.c
 //
 // threads N [interrupted]: makes the file that READY names once all run, ends when that is there that UNTIL names; prints "intervals" and "wrong".

@@ -1,4 +1,4 @@
-//! `evenkeel bench compare`: configurations beside the baseline, which is measured twice.
+//! `evenkeel bench compare`: configurations against the baseline, which is measured twice.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::{objects, output, refused, small};
 /// Two schedules to be compared.
 const SCHEDULES: [&str; 4] = ["--with", "--schedule fifo", "--with", "--schedule ldsf"];
 
-/// What so many rounds of them say.
+/// The comparison of this many rounds.
 fn compared(rounds: &str, options: &[&str]) -> Value {
     let mut arguments = vec!["compare", "--rounds", rounds, "--json"];
     arguments.extend(options.iter().chain(&SCHEDULES));

@@ -177,7 +177,8 @@ pub fn classes_agree(report: &Value, answers: &Answers<'_>) {
     }
 }
 
-/// Each member of the dimension has the intervals, mean and deviation of its own report, and is set beside the others.
+/// Each member of the dimension has the intervals, mean and deviation of its own report, and is compared with the
+/// others.
 pub fn groups_agree(dimension: &str, groups: &[(&str, Value)], answers: &Answers<'_>) {
     let mut rows = answers("groups");
     rows.retain(|row| text(row, "dimension") == dimension);
@@ -185,7 +186,7 @@ pub fn groups_agree(dimension: &str, groups: &[(&str, Value)], answers: &Answers
     for (name, report) in groups {
         let mut of_group = rows.iter().filter(|row| text(row, "member") == *name);
         if groups.len() == 1 || report["intervals"] == 1 {
-            // Nothing is beside it, or it has no deviation.
+            // It has no other group to compare with, or no deviation.
             assert!(of_group.next().is_none(), "{name} in {rows:#?}");
             continue;
         }
@@ -206,7 +207,7 @@ pub fn groups_agree(dimension: &str, groups: &[(&str, Value)], answers: &Answers
     assert_eq!(found, rows.len(), "{rows:#?}");
 }
 
-/// Each class beside the others.
+/// Each class compared with the others.
 pub fn grouped_classes_agree(report: &Value, answers: &Answers<'_>) {
     let classes = report["classes"]["classes"].as_array().unwrap().iter();
     let classes: Vec<(&str, Value)> = classes.map(|it| (text(it, "name"), it.clone())).collect();

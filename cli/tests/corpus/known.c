@@ -1,8 +1,8 @@
-// One answer for every build: `work_slow` takes 50,000 or 450,000 ticks by the parity of the interval, so a standard deviation of
-// 200,000; `work_fast` takes 50,000 always. Both are called once an interval, and nothing else varies.
+// Every build has one answer: `work_slow` takes 50,000 or 450,000 ticks by the parity of the interval, a standard
+// deviation of 200,000. `work_fast` always takes 50,000. Both are called once an interval, and nothing else varies.
 //
-// Built with -DFILTER=..., the program gives up nearly all system calls first (seccomp(2)): by prctl, with -DRAW
-// by syscall(), with -DINLINE by an instruction of its own; with -DLATE half-way.
+// Built with -DFILTER=..., the program first forbids itself nearly all system calls (seccomp(2)): by prctl, with
+// -DRAW by syscall(), with -DINLINE by an inline instruction. With -DLATE it does so half-way.
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>

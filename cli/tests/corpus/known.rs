@@ -1,7 +1,7 @@
 //! As known.c.
 
-/// The time stamp counter. Without optimisation `_rdtsc` is a call, which is timed like any other: what that costs is taken
-/// off a time that goes by on the same clock, and on a quick processor little is left.
+/// The time stamp counter. Without optimisation `_rdtsc` is a call, which is timed like any other. The cost of that
+/// timing is subtracted from a time on the same clock, and on a quick processor little is left.
 macro_rules! ticks {
     () => {{
         let (low, high): (u64, u64);

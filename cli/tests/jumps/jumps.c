@@ -1,9 +1,10 @@
-// Functions that are nothing but a jump, in every form, each to `vary`, which takes 50,000 or 1,000,000 ticks.
+// Functions that consist of one jump, in every form. Each jumps to `vary`, which takes 50,000 or 1,000,000 ticks.
 // build: gcc -O1 -g jumps.c
 //
-// jumps live: makes requests until the file is there that UNTIL names; prints "wrong" answers.
-// jumps starts: programs start one after another meanwhile, which make a hundred requests each; prints how many ended otherwise than plain.
-// jumps short: one of these.
+// jumps live: makes requests until the file that UNTIL names exists; prints the number of "wrong" answers.
+// jumps starts: starts programs one after another, which make a hundred requests each; prints how many
+// ended otherwise than without the profiler.
+// jumps short: one of these programs.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 // A server that works a little, looks at its own code, and lives as oddly as servers do.
 // build: gcc -O1 -g server.c
 //
-// server MODE SECONDS [DIRECTORY]: serves requests for so long, or until the file exists that UNTIL names, one a millisecond, and
-// prints the first bytes of run_interval before and after: hooks show in them. Every result is checked. SECONDS is for those that
-// nobody ends.
+// server MODE SECONDS [DIRECTORY]: serves one request a millisecond for that long, or until the file that
+// UNTIL names exists. Prints the first bytes of run_interval before and after, which show hooks. Checks every
+// result. SECONDS bounds a server that nobody ends.
 //   serve      at once
 //   closing    after closing every descriptor but the standard streams
-//   starting   the same, then starts itself anew with `serve`
-//   daemon     in the background: two forks and a session of its own; the first process ends at once
+//   starting   like closing, then executes itself again with `serve`
+//   daemon     in the background: two forks and a new session; the first process ends at once
 //   changing   for that long, then becomes /bin/echo
 //   chroot     with DIRECTORY as its root
 #define _GNU_SOURCE

@@ -147,7 +147,7 @@ fn callees_of_short_pointer_calls() {
     }
 }
 
-/// 273 call sites, more than probes are allowed, of which four run, and none in the first half second.
+/// 273 call sites, more than the budget of probes. Four of them run, and none in the first half second.
 #[test]
 fn a_dispatcher_that_begins_late() {
     let planted = Planted {
@@ -206,9 +206,9 @@ fn a_load_that_changes() {
     assert_found(&profile, "inner");
 }
 
-/// A call that cost too much while intervals were short is timed again when they are slow: what is slow is below it, and not serve's own.
-/// The report may rest on the many short ones, in which what varies is noise, of serve's own as well; but never with the slow ones' time, and
-/// it says in which round that is, and below what.
+/// A call that cost too much while intervals were short is timed again when they are slow, so that its time is not
+/// serve's own. The report may rest on the many short intervals, where only noise varies, also serve's own. It must
+/// not show the slow ones' time as serve's own, and it names the round and call that have it.
 #[test]
 fn intervals_that_become_slow() {
     let profile = across_a_change("slower", "2000");
@@ -224,7 +224,7 @@ fn intervals_that_become_slow() {
     }
 }
 
-/// 41 calls through a register in one function: the one far behind the first 24, and all forty callees of the last.
+/// 41 calls through a register in one function: the last one lies far from the first 24, and calls forty callees.
 #[test]
 fn forty_pointers_and_forty_callees() {
     let (profile, _) = measured("pointers", "evaluate", 100_000);
@@ -451,14 +451,14 @@ fn a_call_under_the_hook_at_the_entry() {
     assert_eq!(profile["unpatched"].as_array().unwrap().len(), 0);
 }
 
-/// There is room for the call that tells most alone: what the others take is not known to be the function's own code, and the report
-/// says what would time them.
+/// Only the call that explains most has room. The time of the others is not shown as the function's own code, and the
+/// report says what would time them.
 #[test]
 fn time_of_calls_that_are_not_timed_is_no_own_code() {
     let options = [&EVERY_INTERVAL[..], &["--max-probes", "1"]].concat();
     let (profile, _) = measured_with(&options, "longjmp", "handle_statement", 8_000);
     // parse is called and has no variance.
-    let rest = named(&profile, "handle_statement (not opened)");
+    let rest = named(&profile, "handle_statement (not expanded)");
     assert_eq!(rest.len(), 1, "{:#}", profile["unpatched"]);
     assert_eq!(rest[0]["kind"], "not_opened");
     let is_parse = |site: &&Value| {
@@ -498,16 +498,16 @@ fn what_hides_behind_a_pointer_is_said_by_name() {
     assert!(why.starts_with("it calls work: a call in it"), "{why}");
     let (profile, why) = answer(&program_with("behind_pointer", "short", &["-DSHORT"]));
     assert!(why.contains(" to work, whose entry cannot be"), "{why}");
-    assert_eq!(named(&profile, "handle (not opened)").len(), 1);
+    assert_eq!(named(&profile, "handle (not expanded)").len(), 1);
     assert_eq!(named(&profile, "body of handle").len(), 0);
 }
 
-/// Slow intervals are many tiny calls, more than a ring holds. Those are timed no longer, so that the slow ones are kept: without
-/// that the mean would be that of the fast ones, a thirtieth of what it is at least.
+/// Slow intervals make many tiny calls, more than a ring holds. The profiler stops timing these calls, so that slow
+/// intervals are kept. Otherwise the mean would be that of the fast ones, less than a thirtieth.
 #[test]
 fn slow_intervals_of_many_calls_are_kept() {
-    // What the program promises: a slow machine stops some intervals for many times what they take, and those whose calls are timed take
-    // longer, so that the durations of the whole run are others than those of a round.
+    // The program's guaranteed mean. A slow machine stops some intervals for long, and intervals with timed calls
+    // take longer, so the durations of the whole run differ from those of a round.
     const MEAN_AT_LEAST_TICKS: f64 = 620_000.0;
     const SLOW_AT_LEAST_TICKS: f64 = 6_000_000.0;
     let (profile, _, truth) = with_truth("crowded", "run_interval", 2000);
@@ -536,7 +536,7 @@ fn rare_stalls_are_all_kept() {
     // What a busy machine adds is no stall.
     let share = number(the(&profile, "write_log"), "share");
     assert!(share > 0.6, "{share}: {sampling:#}");
-    // As clients see it: of one in 5,000 that takes 40 ms, 0.57 ms at the least.
+    // As clients see it: one of 5,000 takes 40 ms, so the deviation is at least 0.57 ms.
     let sd_ms = 1e-6 * number(sampling, "sd_ns");
     assert!(sd_ms > 0.5, "{sd_ms}");
 }

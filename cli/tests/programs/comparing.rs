@@ -24,8 +24,8 @@ fn the_changed_stage_shows_as_the_change() {
         .run(["compare", "before.keel", "after.keel", "--json"])
         .ended(0);
     let compared: Value = serde_json::from_str(&compared.stdout).unwrap();
-    // Of four intervals one takes 160,000 ticks before and 960,000 after, and one 120,000 and 920,000; what others do with the processors is
-    // in the mean, for it takes milliseconds from a few.
+    // One of four intervals takes 160,000 ticks before and 960,000 after, another 120,000 and 920,000. Other work on
+    // the machine only shows in the mean, because it adds milliseconds to a few intervals.
     let p90 = compared["rows"]
         .as_array()
         .unwrap()

@@ -3,9 +3,9 @@
 //! **With a truth file** (durations the program measured itself) both sides saw the same preemptions, so they are compared
 //! within four standard errors of both plus [`FLOOR`].
 //!
-//! **Without one**, let V be the planted variance of the latency and N the excess of the measured one: preemptions. Noise
-//! that is independent of what was planted moves a share v/V to between v/(V+N) and (v+N)/(V+N), so it is allowed to
-//! be off by N/(V+N) and four standard errors plus [`FLOOR`]. On a quiet machine the first is nothing.
+//! **Without one**, let V be the planted variance of the latency and N the excess of the measured one: preemptions.
+//! Noise that is independent of the planted cause moves a share v/V to between v/(V+N) and (v+N)/(V+N). So an error
+//! of N/(V+N) plus four standard errors plus [`FLOOR`] is allowed. On a quiet machine N is nearly zero.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -225,7 +225,7 @@ impl Truth {
             fraction,
         );
         let (mean, se) = self.statistic(|m| m.mean[column]);
-        // A node's mean has no error of its own in the profile; its latencies are those of the truth.
+        // The profile has no error for a node's mean; its latencies are the program's own.
         near(
             "mean",
             number(node, "mean_ns") * ticks_per_ns() / mean,

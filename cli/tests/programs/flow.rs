@@ -11,8 +11,8 @@ use crate::support::run::Place;
 #[test]
 fn errors_that_leave_the_interval_by_longjmp() {
     let (profile, intervals) = measured_all("longjmp", "handle_statement", 8_000);
-    // Half of the intervals are left by siglongjmp, which is noticed when the next one begins. They count as seen and
-    // are discarded as "left early"; if the last one is of that kind, nothing begins after it to tell.
+    // Half of the intervals end by siglongjmp, which is noticed when the next one begins. They are counted as seen,
+    // and discarded as "left early". If the last interval ends so, no next one shows it.
     let seen = profile["intervals_seen"].as_u64().unwrap();
     assert!(
         seen == intervals || seen == intervals - 1,
@@ -31,7 +31,8 @@ fn errors_that_leave_the_interval_by_longjmp() {
     // Two rows, 20,000 ticks each, in each complete one: nothing of an abandoned interval is attributed to the next.
     let mean = number(&profile, "mean_ns") * ticks_per_ns();
     assert!(mean > 0.95 * 40e3, "{mean}");
-    // Half of the complete ones catch the error of their first row: that call never returns, and took its time all the same.
+    // Half of the complete intervals catch the error of their first row: that call never returns, but its time
+    // counts.
     let rows = named(&profile, "fetch_row");
     assert!((calls(&rows) - 2.0).abs() < 0.01, "{:#}", profile["tree"]);
     let ticks = rows.iter().map(|row| number(row, "mean_ns")).sum::<f64>() * ticks_per_ns();
@@ -67,8 +68,9 @@ fn children_of_fork() {
     const INTERVALS: u64 = 60;
     const CHILDREN: u64 = INTERVALS / 3;
     let profile = measured_once(&[], "fork", "handle_request", INTERVALS);
-    // Beside the parent's five in each executed and each serving child. The interval in whose middle a child was forked
-    // is its parent's: the child that returns from it too has not begun it, so its copy is neither seen nor discarded.
+    // Each executed and each serving child adds five intervals to the parent's. The interval that was running at a
+    // fork belongs to the parent: the child returns from it without having begun it. Its copy is neither seen nor
+    // discarded.
     assert_complete(&profile, INTERVALS + 5 * CHILDREN + 5 * CHILDREN);
     assert_eq!(number(the(&profile, "spawn"), "calls_mean"), 1.0);
 }
@@ -121,7 +123,8 @@ fn tail_calls() {
     planted.assert_share(&profile, &[dispatch], 1.0);
 }
 
-/// Four are open at a time on one thread, each on a stack of its own, and change places inside of their only call, which is timed.
+/// One thread has four intervals in progress, each on a separate stack. They take turns inside of their only timed
+/// call.
 #[test]
 fn coroutines_are_refused_by_name() {
     let place = Place::new();
@@ -158,7 +161,7 @@ fn generators_on_another_stack() {
     );
 }
 
-/// Intervals whose thread goes on with a stack above theirs: not supported, and said so.
+/// Intervals whose thread switches to a stack above theirs are not supported, and the report says so.
 #[test]
 fn intervals_whose_stack_is_switched_are_refused_by_name() {
     let place = Place::new();
@@ -183,8 +186,8 @@ fn recursion_deeper_than_any_shadow_stack() {
         .sum();
     // What is only counted, to stay within the budget, is any of the two kinds.
     let sampled_out = profile["sampled_out"].as_u64().unwrap();
-    // Half are left by longjmp from the bottom. The last one of those has no successor that shows that it was left, unless its beginning has
-    // counted it: it was only counted, or the ring was full.
+    // Half are left by longjmp from the bottom. No successor shows that the last of them was left, unless it was only
+    // counted at its beginning: it was skipped, or the ring was full.
     let seen = profile["intervals_seen"].as_u64().unwrap();
     assert!(
         seen == intervals - 1
@@ -237,7 +240,7 @@ fn more_calls_than_rings_hold() {
 
 #[test]
 fn breakpoints_of_the_targets_own() {
-    // Two threads, one of which blocks every signal.
+    // Two threads; one blocks every signal.
     let interval = "run>run_interval|serve_blocked>run_interval";
     let (profile, intervals) = measured("sigtrap", interval, 8_000);
     assert_eq!(profile["intervals_seen"], 2 * intervals);

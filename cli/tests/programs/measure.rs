@@ -17,8 +17,8 @@ pub const CHANGED: [&str; 1] = ["plan changed under it"];
 /// Reason for which intervals are left out that nobody ended.
 pub const LEFT_EARLY: &str = "left early (longjmp, exception or error)";
 
-/// The profile of a run with nothing else of this test program beside it, and the number of its intervals: a multiple of
-/// `intervals`, as many as it takes until the profiler has opened what varies.
+/// The profile of a run without other runs of this test program at the same time, and the number of its intervals.
+/// That is a multiple of `intervals`: the run lasts until the profiler has expanded the varying functions.
 pub fn measured(name: &str, interval: &str, intervals: u64) -> (Value, u64) {
     measured_with(&[], name, interval, intervals)
 }
@@ -28,7 +28,7 @@ const TRIES: usize = 4;
 /// Noise that leaves a wrong expectation no room.
 const QUIET_ENOUGH: f64 = 0.05;
 
-/// The least noisy of several measurements: of one that is quiet enough no other is made.
+/// The least noisy of several measurements; stops at the first one that is quiet enough.
 pub fn quietest<T>(measure: impl Fn() -> T, noise: impl Fn(&T) -> f64) -> T {
     let mut quietest: Option<(f64, T)> = None;
     for _ in 0..TRIES {
@@ -80,7 +80,8 @@ pub fn measured_program(
     (closed(place.json("run.json")), ran)
 }
 
-/// The profile of a run of just so many intervals: for programs whose answer does not depend on what is opened.
+/// The profile of a run of exactly this many intervals, for programs whose answer does not depend on the expanded
+/// functions.
 pub fn measured_once(options: &[&str], name: &str, interval: &str, intervals: u64) -> Value {
     closed(quiet_run(options, &program(name), interval, intervals))
 }

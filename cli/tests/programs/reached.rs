@@ -1,5 +1,5 @@
-//! How far the search goes: through functions that go on in another, between two calls, into what is called back; and what it says of what it
-//! had no reason to follow.
+//! How far the search reaches: through functions that continue in another, between two calls, and into callbacks. The
+//! report also gives the reason where the search stopped.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::measure::{
 use crate::support::build::{program, program_with};
 use crate::support::run::Place;
 
-/// A function that is hooked at its entry, and whose only call lies under that hook: the search goes on in the function that it leads to.
+/// A function is hooked at its entry, and its only call lies under that hook: the search continues in the callee.
 #[test]
 fn what_goes_on_in_another_function_is_followed() {
     let planted = Planted {
@@ -44,10 +44,10 @@ fn jumps_that_cannot_be_redirected_are_followed() {
         assert_eq!(calls(&inside), calls(&found), "{seen:#?}");
         planted.assert_share(&profile, &found, share);
     }
-    assert_eq!(named(&profile, "decide (not opened)").len(), 0);
+    assert_eq!(named(&profile, "decide (not expanded)").len(), 0);
 }
 
-/// What goes on in the middle of another function makes calls that are not found, and the report says so.
+/// A function that continues in the middle of another makes calls that are not found, and the report says so.
 #[test]
 fn what_goes_on_inside_another_function_is_not_seen() {
     let planted = Planted {
@@ -96,8 +96,8 @@ fn why_unseen<'p>(profile: &'p Value, name: &str) -> &'p str {
     found["why"].as_str().unwrap()
 }
 
-/// An import that the search had no reason to follow is of a library like any other, and none of the C library's: what would show
-/// it is a lower threshold, and never --waits.
+/// An import that the search did not follow belongs to an ordinary library, not to the C library. The remedy that the
+/// report names is a lower threshold, not --waits.
 #[test]
 fn an_import_that_was_not_opened_is_not_taken_for_the_c_library() {
     let _quiet = quiet();
@@ -129,7 +129,8 @@ fn a_library_with_a_relative_path_is_seen() {
     assert_eq!(calls(&[the(&profile, "look_up")]), 1.0);
 }
 
-/// A function that is hooked at its entry, and whose first instructions, under the hook, are a call: whom it calls is timed, below it.
+/// A function is hooked at its entry, and its first instructions, under the hook, are a call: the callee is timed,
+/// below it.
 #[test]
 fn a_call_under_the_hook_at_an_inner_entry_is_timed() {
     let planted = Planted {
@@ -147,7 +148,7 @@ fn a_call_under_the_hook_at_an_inner_entry_is_timed() {
         let work = below(the(&profile, "wrap"), "work");
         assert_eq!(calls(&work), 1.0, "{variant}: {:#}", profile["tree"]);
         planted.assert_share(&profile, &work, 1.0);
-        assert_eq!(named(&profile, "wrap (not opened)").len(), 0, "{variant}");
+        assert_eq!(named(&profile, "wrap (not expanded)").len(), 0, "{variant}");
     }
 }
 
@@ -156,7 +157,7 @@ fn through_pointer() -> PathBuf {
     program_with("under_entry", "through_pointer", &["-DTHROUGH_POINTER"])
 }
 
-/// A call through a pointer that lies under the hook of its function: what would show more is said, and shows it.
+/// A call through a pointer lies under the hook of its function: the report names a remedy, and the remedy works.
 #[test]
 fn a_pointer_under_the_hook_is_said_to_be_unseen() {
     let place = Place::new();
@@ -242,11 +243,11 @@ fn what_is_called_back_by_the_c_library_is_opened() {
     }
 }
 
-/// The least number of instructions in one of `interpreter`'s intervals.
+/// Smallest number of instructions in an interval of `interpreter`.
 const INSTRUCTIONS: u64 = 200_000;
 
-/// A process follows a plan at its next interval, and an interpreter's interval makes hundreds of thousands of calls. Fewer are trapped in the whole
-/// run than one interval makes; what they show is a sample, and the report says so.
+/// A process applies a plan at its next interval, and an interpreter's interval makes hundreds of thousands of calls.
+/// The whole run traps fewer calls than one interval makes. They are a sample, and the report says so.
 #[test]
 fn an_interpreters_dispatch_is_sampled() {
     let profile = measured_once(&[], "interpreter", "run_interval", 3_000);

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::support::build::{program, program_with};
 use crate::support::run::{Place, Run, finish};
 
-/// Three runs: profiled and recorded, until there is nothing left to open; of just so many intervals bare, and with every call site
-/// hooked.
+/// Three runs: profiled and recorded until nothing is left to expand; then the same number of intervals without the
+/// profiler, and with every call site hooked.
 fn check(name: &str, interval: &str, block: u64) {
     check_built(&program(name), interval, block);
 }
@@ -151,8 +151,8 @@ fn fork() {
     check_counted("fork", "handle_request", 60);
 }
 
-/// A child of a process in which another thread held the lock of the loader's list of files does not wait for that lock, which nobody
-/// holds any more; and that it is left as it was is said.
+/// At the fork another thread held the lock of the loader's list. The child does not wait for that lock, which nobody
+/// would release, and the report says that the child was left alone.
 #[test]
 fn fork_while_listed() {
     let place = Place::new();
@@ -165,8 +165,8 @@ fn fork_while_listed() {
     assert_same(&bare, &every, "every call site hooked");
 }
 
-/// Four intervals are open at a time on one thread, each on a stack of its own, and change places inside of a call. That is refused by
-/// name; the program runs as ever.
+/// One thread has four intervals in progress, each on a separate stack, that take turns inside of a call. The report
+/// refuses them by name, and the program runs as ever.
 #[test]
 fn coroutines() {
     let place = Place::new();

@@ -46,7 +46,7 @@ pub struct Flipping {
     random: u64,
 }
 
-/// Checks that what is recorded meanwhile closes.
+/// Checks that the intervals recorded during the flips close.
 struct Records(Analysis);
 
 impl Sink for Records {

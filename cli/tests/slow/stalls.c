@@ -1,5 +1,5 @@
-// Requests that are short, but for a few in which one function far below stalls: behind a chain of pointers, the loop of an interpreter,
-// and the C library, which calls back.
+// Requests are short, except for a few in which one function far below stalls. The way to it leads through a chain of
+// pointers, an interpreter's loop, and a callback of the C library.
 // build: gcc -O1 -g -pthread stalls.c
 //
 // stalls KIND N: makes requests until N of them have stalled, each for 250 ms; prints how many requests it made.

@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock};
 /// The command under test.
 pub const EVENKEEL: &str = env!("CARGO_BIN_EXE_evenkeel");
 
-/// The agent's path: `EVENKEEL_AGENT`, or the one built beside the command.
+/// The agent's path: `EVENKEEL_AGENT`, or the one built next to the command.
 pub fn agent() -> &'static Path {
     static AGENT: OnceLock<PathBuf> = OnceLock::new();
     AGENT.get_or_init(|| match std::env::var_os("EVENKEEL_AGENT") {
@@ -33,13 +33,13 @@ pub fn example(package: &str, name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Builds a package beside the command.
+/// Builds a package next to the command.
 #[allow(dead_code)] // for the tests of what is installed
 pub fn package(name: &str) {
     build(&["-p", name]);
 }
 
-/// Has cargo build something beside the command; returns the directory.
+/// Builds something next to the command with cargo; returns the directory.
 fn build(what: &[&str]) -> &'static Path {
     // TARGET/PROFILE/evenkeel; the directory of the dev profile is called debug.
     let beside = Path::new(EVENKEEL)

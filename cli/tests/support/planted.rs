@@ -12,8 +12,8 @@ use evenkeel_wire::{Marker, Record};
 pub const STARTED_NS: u64 = 1_700_000_000_000_000_000;
 pub const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 
-/// A recording of 3,000 intervals a millisecond apart, each 10 µs of its own and two calls: `parse` takes 20 to 30 µs, `disk` 10 µs or, in
-/// one of ten, `stall_us` more. `seed` makes recordings differ by chance.
+/// A recording of 3,000 intervals a millisecond apart. Each takes 10 µs itself and makes two calls: `parse` takes 20
+/// to 30 µs, `disk` 10 µs, or in one of ten `stall_us` more. `seed` makes recordings differ by chance.
 #[derive(Clone, Copy, Debug)]
 pub struct Planted<'a> {
     pub host: &'a str,
@@ -46,8 +46,8 @@ const INTERVALS: u64 = 3000;
 const THREAD: u64 = 7;
 
 impl<'a> Planted<'a> {
-    /// The host of a fleet that has this number, from 1 on: the second has a clock of another speed, the third began a day later, with another build
-    /// that stalls for longer.
+    /// The host of a fleet with this number, from 1 on. The second has a clock of another speed. The third began a
+    /// day later, with another build that stalls for longer.
     pub fn of_fleet(number: u64, host: &'a str) -> Planted<'a> {
         let usual = Planted {
             host,
@@ -79,8 +79,8 @@ impl<'a> Planted<'a> {
         writer.finish(&self.meta()).unwrap();
     }
 
-    /// The same as sums of `minutes`, which began so many nanoseconds after one another; or which do not say when they began, as those of
-    /// earlier versions.
+    /// Like `write`, as sums of `minutes` that began this many nanoseconds after one another; `None` leaves out the
+    /// times, as earlier versions do.
     pub fn write_sums(&self, path: &Path, minutes: u64, apart_ns: Option<u64>) {
         let meta = Meta {
             summary: true,

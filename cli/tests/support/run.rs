@@ -14,8 +14,8 @@ use tempfile::TempDir;
 
 use super::build::{EVENKEEL, agent};
 
-/// How long anything may take before it counts as hung; far beyond what a busy machine needs, and less than any program under test
-/// goes on by itself.
+/// Time after which a program is taken for hung: far beyond the need of a busy machine, and less than any program
+/// under test runs by itself.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 /// Variable that marks a run's processes.
 const MARK: &str = "EVENKEEL_TEST_MARK";
@@ -153,9 +153,9 @@ impl Place {
         run
     }
 
-    /// Profiles a program that goes on until the profiler has nothing left to open, however long that takes here. Its
-    /// argument is the number of intervals in which it looks up once whether it is to end; returns the run and how many it
-    /// ran.
+    /// Profiles a program that runs until the profiler has nothing left to expand, however long that takes here. Its
+    /// argument is the number of intervals after which it checks whether to end; returns the run and the number of
+    /// its intervals.
     #[track_caller]
     pub fn profile_until_opened(
         &self,
@@ -171,8 +171,8 @@ impl Place {
         })
     }
 
-    /// The same; it is `hear`, given each line of standard error as it comes, that makes the file `enough` in this place, which ends
-    /// the program, and `change`, if the program waits for that.
+    /// Like the above, with `hear` called for each line of standard error. `hear` makes the file `enough` in this
+    /// place, which ends the program, and `change`, if the program waits for that.
     #[track_caller]
     pub fn profile_hearing(
         &self,
@@ -361,7 +361,7 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Whether a test has to be passed by because only root can do this; then it is said.
+/// Whether to skip a test because only root can do this; prints so.
 pub fn lacks_root(to: &str) -> bool {
     let lacks = !is_root();
     if lacks {

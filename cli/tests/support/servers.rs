@@ -1,5 +1,5 @@
-//! Real servers under `evenkeel profile`, which keeps the user who runs the tests (root, as a rule) while the server gets
-//! its own.
+//! Real servers under `evenkeel profile`, which runs as the user of the tests (usually root) while the server has its
+//! own user.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -119,8 +119,8 @@ impl Profiler {
         String::from_utf8_lossy(&std::fs::read(self.path("log")).unwrap_or_default()).into_owned()
     }
 
-    /// Whether the session has said that it has nothing left to open since it named this function for the first time. Before, the making
-    /// of the tables may have been all that it knew; after, it says it once, if nothing changes.
+    /// Whether the session has reported that nothing is left to expand since it first named this function. An earlier
+    /// report may be about making the tables only; a later one comes once, if nothing changes.
     pub fn rests_after(&self, function: &str) -> bool {
         let log = self.log();
         let mut since = log.lines().skip_while(|line| !line.contains(function));
@@ -373,7 +373,7 @@ pub fn pgbench(server: &RunningPostgreSql, arguments: &[&str]) -> u64 {
         .unwrap_or_else(|| panic!("{said}\n{errors}"))
 }
 
-/// Longest that a load goes on for what a test waits for; far beyond what a busy machine needs.
+/// Longest load for an event that a test waits for; far beyond the need of a busy machine.
 const LOAD_MAX: Duration = Duration::from_secs(300);
 
 /// Runs [`pgbench`] again and again until it is `enough`, however long that takes here. Returns the transactions and the runs.

@@ -80,7 +80,7 @@ impl Terminal {
     ) -> (Option<i32>, String) {
         let Terminal { person, line } = self;
         drop(line);
-        // SAFETY: a descriptor of ours.
+        // SAFETY: the descriptor belongs to `person`.
         unsafe { libc::fcntl(person.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
         let mut screen = Vec::new();
         let mut code = None;

@@ -105,7 +105,7 @@ impl State {
     }
 }
 
-/// A PostgreSQL with settings of its own in the file that `ALTER SYSTEM` writes, and its URL.
+/// A PostgreSQL with these settings in the file that `ALTER SYSTEM` writes, and its URL.
 pub fn postgres(settings: &[(&str, &str)]) -> Option<(RunningPostgreSql, String)> {
     let options = Options {
         loopback: true,

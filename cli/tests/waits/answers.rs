@@ -1,5 +1,5 @@
-//! What each program's intervals wait for, and what was done meanwhile, with every call timed. Structure and counts are exact;
-//! times are only bounded from below, by what the program plants, because other work on the machine makes every wait longer.
+//! Each program's waits, and the waker's work during them, with every call timed. Structure and counts are exact.
+//! Times are only bounded from below, by the planted ones, because other work on the machine makes every wait longer.
 
 use std::path::Path;
 
@@ -33,8 +33,8 @@ fn outermost(calls: &Value) -> &str {
     call.split(' ').next().unwrap()
 }
 
-/// A call of `lock` in each interval, in which it waits once for an object while `work` is done for it, once, outside of
-/// intervals: 300,000 or 900,000 ticks in each half of the intervals, 600,000 in the mean.
+/// Each interval calls `lock` once and waits once for an object while `work` is done for it, once, outside of
+/// intervals. The work takes 300,000 or 900,000 ticks in half of the intervals each, 600,000 in the mean.
 #[track_caller]
 fn assert_waits_for(profile: &Value, caller: &str, lock: &str, wait: &str, work: &[&str]) {
     let blocked = path(&profile["tree"], &["run_interval", caller, lock, wait]);
@@ -73,7 +73,8 @@ fn a_mutex_of_c11() {
     assert_waits_for_a_mutex(&program_with("waits_mutex", "c11", &names), "mtx_lock");
 }
 
-/// The last thread works for 600,000 ticks in the mean while the interval waits for the middle thread and that one for it.
+/// The last thread works 600,000 ticks in the mean while the interval waits for the middle thread, which waits for
+/// the last one.
 #[test]
 fn a_hand_over_through_two_locks() {
     let (profile, _) = Planted::new("waits_chain", "run_interval").measured();
@@ -93,7 +94,7 @@ fn a_hand_over_through_two_locks() {
     assert_eq!(outermost(holder(&profile, "mutex")), "hold_first");
 }
 
-/// The child works for 600,000 ticks in the mean between the parent's request and its answer.
+/// The child works 600,000 ticks in the mean between the parent's request and its answer.
 #[test]
 fn a_pipe_between_processes() {
     let (profile, run) = Planted::new("waits_pipe", "run_interval")
@@ -145,8 +146,8 @@ fn a_condition_of_c11() {
     assert_waits_for_a_condition(&program_with("waits_condition", "c11", &names), "cnd_wait");
 }
 
-/// Three waits an interval, two of them ended for nothing: 2 x 150,000 ticks in prepare and 600,000 in finish, all within
-/// await's waits for the condition.
+/// Three waits an interval, and two of them end for nothing: 2 x 150,000 ticks in prepare and 600,000 in finish. All
+/// lie within await's waits for the condition.
 #[track_caller]
 fn assert_waits_for_a_condition(program: &Path, call: &str) {
     let (profile, _) = Planted::every(program, "run_interval").measured();

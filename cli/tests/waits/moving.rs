@@ -1,5 +1,5 @@
-//! Intervals that move between threads: what they wait for in queues and for their turn, and what is not on their path although it
-//! works for them. Times are bounded as in `answers`, or compared with what the program measured itself.
+//! Intervals that move between threads: their waits in queues and for their turn, and work for them that is not on
+//! their path. Times are bounded as in `answers`, or compared with the program's own measurement.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::support::build::example;
 
 const TURN: &str = "waiting for its turn";
 
-/// Groups of four requests and one worker, S = 300,000 ticks each: 1.5 S in the queue and S in handle, in the mean, and
-/// nothing else. So the latency without the queue is the service.
+/// Groups of four requests and one worker, S = 300,000 ticks each. In the mean 1.5 S pass in the queue and S in
+/// handle, and nothing else. So the latency without the queue is the service time.
 #[track_caller]
 fn assert_queued_for_one_worker(profile: &Value, handle: &str) {
     let queued = path(&profile["tree"], &["queued"]);
@@ -57,8 +57,8 @@ fn a_queue_of_a_rust_program() {
     assert_eq!(names, BTreeSet::from([Some("even"), Some("odd")]));
 }
 
-/// The second thread decides when the interval ends, 600,000 ticks after its beginning in the mean; the third ends it 100,000 ticks
-/// later. main, which began it and works for it all the time, has no part in that.
+/// The second thread decides when the interval ends, 600,000 ticks after its beginning in the mean. The third ends it
+/// 100,000 ticks later. main began the interval and runs all the time, but has no part in that.
 #[test]
 fn a_path_without_the_starting_segment() {
     let (profile, _) = Planted::new("waits_start", "annotated").measured();
@@ -95,7 +95,8 @@ fn a_hand_over_to_a_worker() {
     assert_eq!(named(&profile, TURN), [&Value::Null; 0]);
 }
 
-/// Each of the four sees five steps of S = 100,000 ticks: two of its own, and three of others, for which it waits its turn.
+/// Each of the four sees five steps of S = 100,000 ticks: two of its own work, and three of other intervals while it
+/// waits for its turn.
 #[test]
 fn an_event_loop() {
     let (profile, _) = Planted::new("waits_loop", "annotated").measured();
@@ -135,7 +136,8 @@ const TASKS: [&str; 6] = [
 ];
 const REQUEST: &str = "new_request..end_request,key=returned:0";
 
-/// The path leads through a leaf, the task that spawned it, and the first: 3 S in step, S = 150,000 ticks in the mean.
+/// The path leads through a leaf, the task that spawned it, and the first task: 3 S in step, with S = 150,000 ticks
+/// in the mean.
 #[track_caller]
 fn assert_three_tasks(profile: &Value) {
     // Both the call of run_task and, as it was named, its entry are timed.
@@ -167,7 +169,7 @@ fn tasks_that_spawn_tasks_in_a_pool() {
     assert_three_tasks(&profile);
 }
 
-/// Two threads work for an interval at once: what overlaps counts once, as the program saw it.
+/// Two threads serve an interval at once: the overlap counts once, as the program measured it.
 #[test]
 fn a_fork_and_its_join() {
     let (profile, truth) = Planted::new("waits_fork", "annotated").with_truth();

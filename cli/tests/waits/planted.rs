@@ -12,7 +12,7 @@ use crate::support::run::{Place, Run, finish, has_opened_all};
 pub const INTERVALS: u64 = 480;
 /// Every call of the program is timed.
 pub const EVERY_CALL: [&str; 2] = ["--plant", "every"];
-/// A budget of which the profiler needs a small part, however busy the machine: only the ends of windows cost intervals.
+/// A budget that the profiler cannot exhaust, however busy the machine: only the ends of windows cost intervals.
 pub const EVERY_INTERVAL: [&str; 2] = ["--max-overhead", "100%"];
 
 /// A program and how it is profiled.
@@ -51,7 +51,7 @@ impl Planted {
         }
     }
 
-    /// Runs so many intervals.
+    /// Runs this many intervals.
     pub fn intervals(mut self, intervals: u64) -> Planted {
         self.intervals = intervals;
         self
@@ -125,7 +125,7 @@ impl Planted {
             (run, self.intervals)
         };
         let run = run.ended(i32::from(self.code != 0)); // it names the command's own
-        // In a place of its own: it may write a file, which is the profiled one's here.
+        // In a separate place: the program may write a file, and the one here is the profiled run's.
         let elsewhere = Place::new();
         let mut alone = elsewhere.command(&self.program);
         let alone = finish(alone.args(with_count(intervals)).spawn().unwrap()).ended(self.code);
@@ -185,15 +185,16 @@ pub fn mean_ticks(node: &Value) -> f64 {
     number(node, "mean_ns") * ticks_per_ns()
 }
 
-/// Once an interval, but for the first: a thread's calls are timed once it was seen to wait, wake, or work for an interval.
+/// Once an interval, except for the first: a thread's calls are timed once it was seen to wait, to wake another
+/// thread, or to serve an interval.
 #[track_caller]
 pub fn assert_about_once(node: &Value) {
     let calls = number(node, "calls_mean");
     assert!((0.95..=1.0).contains(&calls), "{calls} calls: {node:#}");
 }
 
-/// The node's mean is at least nine tenths of what was planted: intervals are sampled in groups, and a waiter that was
-/// preempted before it could wait has waited less.
+/// The node's mean is at least nine tenths of the planted time. Intervals are sampled in groups, and a waiter that
+/// was preempted first has waited less.
 #[track_caller]
 pub fn assert_at_least(node: &Value, planted_ticks: f64) {
     let mean = mean_ticks(node);

@@ -1,4 +1,4 @@
-//! Refinement follows an interval's waits into threads that work for none.
+//! Refinement follows an interval's waits into threads that have no intervals.
 
 use super::expect::named;
 use super::planted::{

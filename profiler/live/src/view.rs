@@ -343,7 +343,7 @@ mod tests {
     fn own_time_is_opened_as_its_function() {
         let mut view = view();
         let tree = &mut view.profile.as_mut().unwrap().tree.children[0];
-        tree.children[0].name = "called (not opened)".into();
+        tree.children[0].name = "called (not expanded)".into();
         tree.children[0].kind = Kind::NotOpened;
         view.key(Key::Character('2'));
         view.key(Key::PageDown);

@@ -211,18 +211,18 @@ fn no_colour_where_none_is_wanted() {
     }
 }
 
-/// A session shows what it would report: time that is not opened has that name on the screen, too.
+/// A session shows what it would report: time that is not expanded has that name on the screen, too.
 #[test]
 fn a_finished_profile_has_the_names_of_the_report() {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recording/tests/recordings");
     let replay = evenkeel_recording::Replay::open(&recordings.join("redis-keys.keel"));
     let profile = replay.unwrap().run().unwrap().profile(&Options::default());
     let report = evenkeel_report::terminal::render(&profile, &Style::default());
-    assert!(report.contains(" (not opened)"));
+    assert!(report.contains(" (not expanded)"));
     let mut view = View::new(false, false);
     view.update(profile);
     view.key(Key::Character('2'));
     let drawn = text(&draw(&mut view, 200, 60));
-    assert!(drawn.contains("keysCommand (not opened)"), "{drawn}");
+    assert!(drawn.contains("keysCommand (not expanded)"), "{drawn}");
     assert!(!drawn.contains("body of keysCommand"), "{drawn}");
 }

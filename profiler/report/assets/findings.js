@@ -28,7 +28,7 @@ const findingsSection = (profile, words) => !profile.findings?.length ? null
     profile.findings.map((finding, i) => findingPanel(finding, words[i], helps(profile.findings, i), i)),
     el("p", { class: "soft" }, `${percent(profile.uncovered.share)} ${error(profile.uncovered.se)} is unattributed.`),
     (profile.trades ?? []).map((trade) => el("p", {}, el("span", { class: "mono" }, trade.functions.join(" and ")),
-      ` trade: where one takes longer the other takes less, which takes ${percent(-trade.contribution)} ${error(trade.se)} off the variance.`)));
+      ` trade: where one takes longer the other takes less, which reduces the variance by ${percent(-trade.contribution)} ${error(trade.se)}.`)));
 
 // Why a node differs between the slowest and the middle.
 const difference = (node) => {
@@ -49,5 +49,5 @@ const cohortTable = (nodes) => sortableTable([
 ], nodes, (n) => Math.abs(n.part) < SMALL);
 
 const cohortsSection = ({ cohorts }) => !cohorts ? null
-  : closedSection("Slow against fast", `The slowest ${count(cohorts.slow.intervals)} intervals (mean ${duration(cohorts.slow.mean_ns)}) beside the ${count(cohorts.middle.intervals)} in the middle (mean ${duration(cohorts.middle.mean_ns)}): where the gap between their means is.`,
+  : closedSection("Slow against fast", `The slowest ${count(cohorts.slow.intervals)} intervals (mean ${duration(cohorts.slow.mean_ns)}) against the ${count(cohorts.middle.intervals)} in the middle (mean ${duration(cohorts.middle.mean_ns)}): what makes up the gap between their means.`,
     () => [cohortTable(cohorts.causes), el("details", {}, el("summary", {}, "By call path"), cohortTable(cohorts.nodes))]);

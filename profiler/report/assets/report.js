@@ -18,7 +18,7 @@ const header = () => {
 const warnings = () => [
   profile.closure.max_abs_error_ticks === 0 ? null : el("p", { class: "note bad" },
     `The parts of an interval do not add up to its latency (by up to ${count(profile.closure.max_abs_error_ticks)} ticks): do not trust this profile.`),
-  profile.outside ? el("p", { class: "note" }, `In no interval, so in none of these numbers: ${profile.outside}.`) : null,
+  profile.outside ? el("p", { class: "note" }, `Outside of all intervals, so not in these numbers: ${profile.outside}.`) : null,
   ...profile.warnings.map((warning) => el("p", { class: "note" }, warning)),
 ];
 
@@ -34,7 +34,7 @@ const classes = () => {
     () => classTable(classes));
 };
 
-const attributes = () => profile.attributes ? closedSection("Attributes", "Numbers that the target reported of its intervals, and what of their variance each explains by itself: by the mean of each value, or by a line where there are many.",
+const attributes = () => profile.attributes ? closedSection("Attributes", "Numbers that the target set for its intervals, and the share of variance that each explains alone: by the mean of each value, or by a line if there are many values.",
   () => attributeTable(profile.attributes)) : null;
 
 const conduct = () => {
@@ -43,7 +43,7 @@ const conduct = () => {
   const overhead = profile.overhead;
   return closedSection("How it was measured", null, () => el("div", { class: "columns" },
     el("div", {}, el("h3", {}, "Intervals"), rows([["Seen in the whole run", count(profile.intervals_seen)], [`In this profile (round ${profile.round || profile.rounds.length})`, count(profile.intervals)],
-      ...(profile.sampled_out ? [["Counted only, at random, to stay within --max-overhead", count(profile.sampled_out)]] : []),
+      ...(profile.sampled_out ? [["Skipped by sampling to stay within --max-overhead", count(profile.sampled_out)]] : []),
       ["Discarded", count(profile.discarded)], ...discarded.map(([reason, n]) => [`  ${reason}`, count(n)])])),
     el("div", {}, el("h3", {}, "Rounds of refinement"), sortableTable([
       { title: "Round", numeric: true, ascending: true, value: (r) => r.round, cell: (r) => String(r.round) },
@@ -90,12 +90,12 @@ const unseen = () => !profile.unseen ? null
     ], profile.unseen, (u) => Math.abs(u.share) < SMALL) : null);
 
 const names = () => !profile.names ? null
-  : closedSection("Names", "Functions without a symbol are shown by address; ~name is inferred from whom they call and who calls them.",
+  : closedSection("Names", "Functions without a symbol are shown by address; ~name is inferred from callers and callees.",
     () => profile.names.map((file) => el("p", {}, file)));
 
 const waits = () => [
   profile.doing ? closedSection("Where time goes", "Time of the critical path, so that parallel work counts once. What other threads did while the interval was blocked is in the flame graph below the wait.", () => timeSpent(profile.doing)) : null,
-  profile.waits ? closedSection("Who waits for whom", "Waits of intervals on their critical paths, and who ended them.", () => waitTable(profile.waits)) : null,
+  profile.waits ? closedSection("Waits", "On the critical paths of intervals, with the waker that ended each.", () => waitTable(profile.waits)) : null,
 ];
 
 // What this is and how much of it is known, in a line.
@@ -116,7 +116,7 @@ const sections = () => [
     [profile.slowest ? slowestTable(profile.slowest) : null, profile.timelines ? timelinePanel(profile.timelines) : null]) : null,
   ...waits(),
   closedSection("Variance tree", null, () => treeTable(profile.tree)),
-  closedSection("Factors", "Ranked by score: what a function contributes, weighted by how specific it is (deep in the call graph). Factors overlap and may add up to more than 100 %. ≈ marks a tie with the next. Calls that pass on the same are one row.",
+  closedSection("Factors", "Ranked by score: what a function contributes, weighted by how specific it is (deep in the call graph). Factors overlap and may add up to more than 100 %. ≈ marks a tie with the next. A chain of calls with the same contribution is one row.",
     () => profile.factors.length > 0 ? factorTable(profile, words) : el("p", {}, "None: no function contributes enough of the variance to be named.")),
   classes(), attributes(),
   closedSection("Latency", "Intervals by latency, logarithmic axis; equal areas hold equal numbers of intervals (linear height).", () => histogram(profile)),

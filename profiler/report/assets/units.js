@@ -23,8 +23,8 @@ const keepUnits = (text) => text.replace(/(\d) (?=(?:%|ns|µs|ms|s)(?:[ ,.;:)]|$
 
 const KINDS = { lock: "lock", io: "I/O", client: "client", timer: "timer", event: "event", call: "call", body: "own code", probe: "probe",
   socket: "socket or pipe", idle: "idle by design", others: "others' work", helper: "helper thread", woken: "woken, not running", queued: "queued",
-  turn: "waiting for its turn", preempted: "runnable, waiting for a CPU", asleep: "off the processor", fault: "page fault", unseen: "not seen" };
-const DOING = { running: "running", off_processor: "waiting for a processor", blocked: "blocked on others' work", queued: "queued", device: "waiting for a device",
-  fault: "waiting for a page", outside: "waiting for something outside", asleep: "blocked, not seen on what", idle: "idle by design", unknown: "not seen" };
+  turn: "waiting for its turn", preempted: "runnable, waiting for a CPU", asleep: "off-CPU", fault: "page fault", unseen: "not seen", not_opened: "not expanded" };
+const DOING = { running: "running", off_processor: "runnable (waiting for a CPU)", blocked: "blocked on others' work", queued: "queued", device: "waiting for a device",
+  fault: "waiting for a page", outside: "waiting for something outside", asleep: "off-CPU, waker unknown", idle: "idle by design", unknown: "not seen" };
 const stepName = (node) => node.site ? `${node.name} [${node.site}]` : node.name;
 const place = (node) => node.file ? node.file + (known(node.line) ? `:${node.line}` : "") : "";

@@ -1,4 +1,4 @@
-// What intervals followed across threads show: where time goes in a few words, who waits for whom, and single intervals lane by lane.
+// Views of intervals that are followed across threads: the time breakdown, waiters and wakers, and single intervals lane by lane.
 
 // One bar for the time, one for the variance; the legend has the numbers.
 const timeSpent = (doing) => {
@@ -20,7 +20,7 @@ const waitTable = (waits) => sortableTable([
   { title: "Waits in", value: (w) => w.waiter, cell: (w) => el("span", { class: "mono", title: w.waiter_calls.join(" > ") }, w.waiter_calls.length > 0 ? w.waiter_calls.join(" > ") : w.waiter) },
   { title: "For", value: (w) => w.object, cell: (w) => el("span", {}, tag(w.kind), ` ${w.object}`,
     w.objects > 1 || w.more_objects ? el("small", {}, ` ${w.objects}${w.more_objects ? " or more" : ""} of them, longest ${w.longest_object}`) : null) },
-  { title: "Ended by", value: (w) => w.holder ?? "", cell: (w) => w.holder === null ? el("span", { class: "soft" }, "nobody that was seen") : el("span", {}, w.holder) },
+  { title: "Ended by", value: (w) => w.holder ?? "", cell: (w) => w.holder === null ? el("span", { class: "soft" }, "waker unknown") : el("span", {}, w.holder) },
   { title: "In", value: (w) => w.holder_calls.join(" > "), cell: (w) => el("span", { class: "mono" }, w.holder_calls.join(" > ")) },
 ], waits, (w) => Math.abs(w.share) < SMALL);
 

@@ -51,7 +51,7 @@ fn amount(finding: &Finding, tail: &str) -> String {
     if let Some(part) = finding.tail_share.get(tail) {
         let slowest = units::tail(tail);
         text += &format!(
-            "; {} of what makes the {slowest} slow",
+            "; {} of the tail ({slowest})",
             units::whole_percent(*part)
         );
     }
@@ -83,7 +83,7 @@ fn classes(profile: &Profile, finding: &Finding) -> Option<String> {
         .collect();
     // With one class there is nothing to tell apart.
     (profile.classes.classes.len() > 1 && !named.is_empty())
-        .then(|| format!("Its time is in {}.", named.join(", ")))
+        .then(|| format!("By class: {}.", named.join(", ")))
 }
 
 fn unnamed(finding: &Finding) -> Option<String> {
@@ -156,7 +156,7 @@ fn seen_inside(finding: &Finding) -> Option<String> {
 fn seen_only(finding: &Finding) -> Option<String> {
     let inside = finding.seen_inside.as_ref()?;
     Some(format!(
-        "Seen in {} of {} of slow intervals, and not timed yet: {}. Profile for longer to know its share.",
+        "Seen in {} of {} of slow intervals, but not timed: {}. Profile for longer to know its share.",
         units::count(inside.stacks),
         counted(inside.of_stacks, "stack"),
         last_of(&inside.functions, PATH_WIDTH),
@@ -268,7 +268,7 @@ pub fn trade(trade: &Trade) -> String {
         .each_ref()
         .map(|name| names::shortened(name, NAME_WIDTH));
     format!(
-        "{a} and {b} trade: where one takes longer the other takes less, which takes {} {} off the variance. To make only one of them shorter may make the other longer.",
+        "{a} and {b} trade: where one takes longer the other takes less, which reduces the variance by {} {}. Shortening only one of them may make the other longer.",
         units::percent(-trade.contribution),
         units::error(trade.se)
     )

@@ -1,4 +1,4 @@
-//! What readers are told: warnings and reasons, which are types everywhere else, in words. Each says what happened, why, and what to do.
+//! Texts of warnings and reasons, which are types everywhere else: what happened, why, and what to do.
 
 mod java;
 
@@ -66,10 +66,10 @@ pub fn warning(warning: &Warning) -> String {
         Warning::RecordingCut => RECORDING_CUT.into(),
         Warning::DebugFile(text) | Warning::Said(text) => text.clone(),
         Warning::NoKernelEvents(why) => {
-            format!("preempted and blocked time are not told apart: {why}")
+            format!("run-queue delay and blocked time are not told apart: {why}")
         }
         Warning::NoStacks { pid, why } => format!(
-            "where slow intervals stood was not seen: the stacks of process {pid} cannot be read ({why}); run evenkeel as root or as the user of the process"
+            "no stacks of slow intervals were taken: those of process {pid} cannot be read ({why}); run evenkeel as root or as the user of the process"
         ),
         Warning::NotAttached { processes, first } => format!(
             "nothing is known of {}: {first}{}",
@@ -170,8 +170,8 @@ fn copies_of_boundaries(warning: &Warning) -> String {
     }
 }
 
-const NO_WAKERS: &str = "the kernel does not report who ended a sleep that no call announced, nor which sleeps were for a device. Such time is \
-     called \"off the processor\". To have it explained, run evenkeel as root and outside of a container: it reads the tracepoints sched_waking \
+const NO_WAKERS: &str = "the kernel does not report the waker of a sleep that no call announced, nor which sleeps were for a device. Such time is \
+     called \"off-CPU\". To see the wakers, run evenkeel as root and outside of a container: it reads the tracepoints sched_waking \
      and sched_switch";
 const RECORDING_CUT: &str = "the recording ends early: the profiler was killed, found no room for it, or is still at work. What was recorded \
      until then is shown";
@@ -212,7 +212,7 @@ fn counted_events(warning: &Warning) -> String {
             number(records)
         ),
         Warning::KernelEventsLost(events) => format!(
-            "{} events of the kernel were lost, so some time off the processor counts as running: give the profiler more processor time",
+            "{} events of the kernel were lost, so some off-CPU time counts as running: give the profiler more processor time",
             number(events)
         ),
         Warning::NestedTooDeeply(calls) => format!(
@@ -353,7 +353,7 @@ fn compared(warning: &Warning) -> String {
         ),
         Warning::TimedInSome { sites, callees } => format!(
             "{sites} call sites were timed in some of the recordings only and count as their callers' own time ({}{}). Look at each recording by \
-             itself for what lies below them, or record for longer, until all have opened the same functions",
+             itself to see the time below them, or record for longer, until all have expanded the same functions",
             callees.join(", "),
             if *sites > callees.len() { ", .." } else { "" }
         ),
@@ -391,14 +391,14 @@ pub fn not_timed(reason: &NotTimed) -> String {
             "not timed in all rounds of the recordings taken together: look at each recording by itself"
         }
         NotTimed::MadeRoom => {
-            "it made room for calls that explain more: a higher --max-probes times it, too"
+            "removed to make room for calls that explain more: raise --max-probes to time it, too"
         }
         NotTimed::BesidePath => {
             "slow intervals were seen in another call of its function, and the time beside that did not explain enough"
         }
-        NotTimed::CalledTooOften => "called too often for what it explains, with --max-overhead",
+        NotTimed::CalledTooOften => "called so often that timing it would cost more than --max-overhead allows for what it explains",
         NotTimed::LosesRecords => {
-            "called so often in some intervals that they lost records, so that the slow ones were missing"
+            "called so often that slow intervals lost records and were left out"
         }
         NotTimed::AtCalleesEntry => {
             "it lies under the hook at the function's entry; the function that it calls is timed at its own entry instead"
@@ -407,7 +407,7 @@ pub fn not_timed(reason: &NotTimed) -> String {
             "it lies under the hook at the function's entry: to time it, name the interval by its call, as caller>function"
         }
         NotTimed::UnderInnerEntry => {
-            "it lies under the hook at the function's entry, and the function that it calls is not opened or not known"
+            "it lies under the hook at the function's entry, and the function that it calls is not expanded or not known"
         }
         NotTimed::OverCall => "a call in its first instructions is timed already",
         NotTimed::ShortPointerCall => {
@@ -444,10 +444,10 @@ pub fn not_split(why: &NotSplit) -> String {
             "it continues by a jump into the middle of another function, as assembly code does (an interpreter). The calls made there are not known: name a function that it calls as --interval"
         }
         NotSplit::System => {
-            "it is in the C library or the loader, which are not opened: only what it waits for is known (--waits)"
+            "it is in the C library or the loader, which are not expanded: only what it waits for is known (--waits)"
         }
         NotSplit::SystemCallingBack => {
-            "it is in the C library, which is not opened. The function of the program that it calls back was not found, or would cost more than --max-overhead to time: name that function as --interval"
+            "it is in the C library, which is not expanded. The function of the program that it calls back was not found, or would cost more than --max-overhead to time: name that function as --interval"
         }
         NotSplit::Nowhere => {
             "the functions that it runs in were not found, because no thread's stack could be followed where it begins and ends: name one of them with within=FUNCTION"
@@ -456,7 +456,7 @@ pub fn not_split(why: &NotSplit) -> String {
             "the function that it calls was not found: profile for longer (--for), or install the debug symbols of that function's file"
         }
         NotSplit::IntoNoFile => {
-            "it leads to code that lies in no file known to the loader: made at run time (a JIT compiler), or loaded by dlmopen. Such code is not opened: name a function that it calls as --interval"
+            "it leads to code that lies in no file known to the loader: made at run time (a JIT compiler), or loaded by dlmopen. Such code is not expanded: name a function that it calls as --interval"
         }
         NotSplit::UnderEntry => {
             "the function that it calls cannot be found, because the call lies under the hook at the function's entry: name the interval by its call, as caller>function"

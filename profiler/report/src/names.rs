@@ -128,7 +128,7 @@ fn unwrapped(name: &str, type_of: fn(&str) -> Option<&str>) -> String {
 }
 
 /// `Type::f` of `Type::f(int) const`. Two classes' methods of one name are told apart by the class, and what stands behind the
-/// parameters, as ` (not opened)`, is no part of them.
+/// parameters, as ` (not expanded)`, is no part of them.
 fn without_parameters(name: &str) -> String {
     let mut depth = 0;
     let mut open = None;
@@ -347,8 +347,8 @@ mod tests {
         );
         for (name, expected) in [
             (
-                "Store::get(int) const (not opened)",
-                "Store::get (not opened)",
+                "Store::get(int) const (not expanded)",
+                "Store::get (not expanded)",
             ),
             ("body of Store::get()", "body of Store::get"),
             (
@@ -361,7 +361,7 @@ mod tests {
                 "(anonymous namespace)::f",
             ),
             ("(indirect) at f()+0x12", "(indirect) at f()+0x12"),
-            ("0x1e4360 (not opened)", "0x1e4360 (not opened)"),
+            ("0x1e4360 (not expanded)", "0x1e4360 (not expanded)"),
             ("Smart::operator->(int)", "Smart::operator->"),
         ] {
             assert_eq!(without_parameters(name), expected);
@@ -393,7 +393,7 @@ mod tests {
         }
         for (name, expected) in [
             ("body of std::vector<…> ns::f<…>", "body of ns::f<…>"),
-            ("int f<…> (not opened)", "f<…> (not opened)"),
+            ("int f<…> (not expanded)", "f<…> (not expanded)"),
             ("waits: semaphore", "waits: semaphore"),
             ("Key::operator new", "Key::operator new"),
         ] {

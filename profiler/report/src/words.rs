@@ -43,13 +43,13 @@ pub fn kind(kind: Kind) -> &'static str {
         Kind::Woken => "woken",
         Kind::Queued => "queued",
         Kind::Turn => "turn",
-        Kind::Preempted => "no cpu",
-        Kind::Asleep => "off cpu",
+        Kind::Preempted => "runnable",
+        Kind::Asleep => "off-CPU",
         Kind::Fault => "fault",
         Kind::Unseen => "unseen",
         Kind::Probe => "probe",
         Kind::Body => "body",
-        Kind::NotOpened => "closed",
+        Kind::NotOpened => "untimed",
     }
 }
 
@@ -57,13 +57,13 @@ pub fn kind(kind: Kind) -> &'static str {
 pub fn activity(activity: Activity) -> &'static str {
     match activity {
         Activity::Running => "running",
-        Activity::OffProcessor => "waiting for a processor",
+        Activity::OffProcessor => "runnable (waiting for a CPU)",
         Activity::Blocked => "blocked on others' work",
         Activity::Queued => "queued",
         Activity::Device => "waiting for a device",
         Activity::Fault => "waiting for a page",
         Activity::Outside => "waiting for something outside of the target",
-        Activity::Asleep => "blocked, not seen on what",
+        Activity::Asleep => "off-CPU, waker unknown",
         Activity::Idle => "idle by design",
         Activity::Unknown => "not seen",
     }
@@ -211,20 +211,20 @@ fn opening(factor: &Factor) -> String {
     let name = names::shortened(name, NAME_WIDTH);
     match factor.what {
         Kind::Lock => {
-            "Waits for a lock: how long depends on who holds it, not on this interval's own work"
+            "Lock wait: its length depends on the holder, not on this interval's own work"
                 .into()
         }
         Kind::Io if moves_bytes(&name) => {
-            "Waits for what it reads or writes: a file's storage, or whoever is at the other end of a pipe or socket".into()
+            "Waits for what it reads or writes: a file's storage, or the other end of a pipe or socket".into()
         }
         Kind::Io => {
-            "Waits for a device: how long depends on the storage and on what else is queued there"
+            "Waits for a device: how long depends on the storage and on its queue"
                 .into()
         }
         Kind::Client => "Waits for the client: think time, not the server's".into(),
         Kind::Timer => "Sleeps, or waits for a timer: the delay is chosen, not needed".into(),
-        Kind::Event => "Waits until somebody wakes it: its callers tell for what".into(),
-        Kind::Socket => "Waits for bytes: how long depends on who sends them".into(),
+        Kind::Event => "Waits until another thread wakes it: its callers show for what".into(),
+        Kind::Socket => "Waits for bytes: how long depends on the sender".into(),
         Kind::Idle => "Waits for work to do: idle by design".into(),
         Kind::Others => "Work of other threads that it had to wait for".into(),
         Kind::Helper => "Work of another thread for the same interval".into(),
@@ -239,7 +239,7 @@ fn opening(factor: &Factor) -> String {
             "Runnable, waiting for a CPU (run-queue delay): more processors or fewer threads shorten it".into()
         }
         Kind::Asleep => {
-            "Blocked inside the call (off-CPU), waker unknown: its callers tell what it waited for".into()
+            "Blocked inside the call (off-CPU), waker unknown: its callers show what it waited for".into()
         }
         Kind::Fault => {
             "A page that it touched was not in memory: more memory, or a smaller working set, make it rarer".into()
@@ -251,12 +251,12 @@ fn opening(factor: &Factor) -> String {
                 Some(function) => {
                     format!("{function}'s own code, outside every call that is timed")
                 }
-                None => "Of this time no timed call and no wake-up tells more".into(),
+                None => "No timed call and no wake-up explains this time further".into(),
             }
         }
         Kind::NotOpened => {
-            let function = name.strip_suffix(" (not opened)").unwrap_or(&name);
-            format!("{function}'s own code and calls of it that are not timed: NOT TIMED says which, why, and what would time them")
+            let function = name.strip_suffix(" (not expanded)").unwrap_or(&name);
+            format!("{function}'s own code and its calls that are not timed: NOT SEEN has the reasons and what would time them")
         }
         Kind::Call => match &factor.caller {
             Some(caller) => {
@@ -291,13 +291,13 @@ fn calls_clause(paths: &Paths, factor: &Factor) -> Option<String> {
     );
     Some(match (explained, waits) {
         (e, true) if e >= MORE_WORK => {
-            format!("how often it waits explains {part} of it: more waits, not longer ones")
+            format!("the number of waits explains {part} of it: more waits, not longer ones")
         }
         (e, false) if e >= MORE_WORK => {
             format!("the number of calls explains {part} of it: more work, not slower work")
         }
         (e, true) if e <= SLOWER_WORK => {
-            format!("how often it waits explains only {part} of it, how long the rest")
+            format!("the number of waits explains only {part} of it, their length the rest")
         }
         (e, false) if e <= SLOWER_WORK => {
             format!("the number of calls explains only {part} of it: the same work takes longer")
@@ -316,7 +316,7 @@ fn tail_clause(profile: &Profile, paths: &Paths, factor: &Factor, tail: &str) ->
     let slowest = units::tail(tail);
     (share >= TAIL_WORTH_SAYING).then(|| {
         let part = units::whole_percent(share);
-        format!("it is also {part} of what makes the {slowest} slow")
+        format!("it is also {part} of the tail ({slowest})")
     })
 }
 

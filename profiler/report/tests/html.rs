@@ -113,7 +113,7 @@ fn every_factor_is_put_in_words() {
     let profile = fixture::before();
     let words: Vec<String> = serde_json::from_str(data(&html::render(&profile), "words")).unwrap();
     assert_eq!(words.len(), profile.factors.len());
-    assert!(words[0].starts_with("Waits for a lock"));
+    assert!(words[0].starts_with("Lock wait"));
 }
 
 #[test]

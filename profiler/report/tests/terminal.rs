@@ -208,7 +208,7 @@ fn what_trades_is_said_everywhere() {
     let said = words.join(" ");
     assert!(
         said.contains(
-            "flush and plan trade: where one takes longer the other takes less, which takes 18.0 %"
+            "flush and plan trade: where one takes longer the other takes less, which reduces the variance by 18.0 %"
         ),
         "{said}"
     );

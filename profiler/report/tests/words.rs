@@ -63,8 +63,8 @@ fn more_work_is_not_slower_work() {
 #[test]
 fn a_wait_says_for_what_and_how_much_of_the_tail() {
     let text = sentence(Kind::Lock, Some(0.1), 0.4);
-    assert!(text.starts_with("Waits for a lock: how long depends on who holds it"));
-    assert!(text.ends_with("it is also 40 % of what makes the slowest 1 % slow."));
+    assert!(text.starts_with("Lock wait: its length depends on the holder"));
+    assert!(text.ends_with("it is also 40 % of the tail (slowest 1 %)."));
     assert!(sentence(Kind::Client, None, 0.0).contains("think time, not the server's"));
 }
 

@@ -157,7 +157,7 @@ impl Parts {
     fn root_owner(&self, root: &str) -> usize {
         let own = [
             format!("body of {root}"),
-            format!("{root} (not opened)"),
+            format!("{root} (not expanded)"),
             format!("{root} itself"),
         ];
         let found = self

@@ -167,7 +167,7 @@ impl State {
             State::Queued => "queued".into(),
             State::Turn => "waiting for its turn".into(),
             State::Preempted => "runnable, waiting for a CPU".into(),
-            State::Asleep => "off the processor".into(),
+            State::Asleep => "off-CPU".into(),
             State::Device => "device".into(),
             State::Fault => "page fault".into(),
             State::Unseen => "not seen".into(),

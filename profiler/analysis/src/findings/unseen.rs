@@ -223,7 +223,7 @@ mod tests {
         let b = |share| node("b", Kind::Call, Some(2), share, vec![]);
         let c = node("c", Kind::Call, Some(3), 0.3, vec![]);
         let a = node("a", Kind::Call, Some(1), 0.65, vec![b(0.25), c, body]);
-        let asleep = node("off the processor", Kind::Asleep, None, 0.05, vec![]);
+        let asleep = node("off-CPU", Kind::Asleep, None, 0.05, vec![]);
         let own = node("body of root", Kind::Body, None, 0.1, vec![]);
         let tree = node("root", Kind::Call, None, 1.0, vec![a, b(0.2), asleep, own]);
         let because = |probe, why| Unopened {
@@ -242,7 +242,7 @@ mod tests {
             .collect();
         assert_eq!(
             lines,
-            [("b", 45.0), ("body of a", 10.0), ("off the processor", 5.0)]
+            [("b", 45.0), ("body of a", 10.0), ("off-CPU", 5.0)]
         );
         assert_eq!((&found[0].why, found[0].se), (&NotSplit::NotOpened, 0.02));
     }

@@ -205,7 +205,7 @@ impl<'a> VarianceTree<'a> {
     fn body(&self, node: u32, function: &str) -> String {
         match self.state(node) {
             Some(state) => format!("{function}, {}", state.remainder()),
-            None if self.is_not_opened(node) => format!("{function} (not opened)"),
+            None if self.is_not_opened(node) => format!("{function} (not expanded)"),
             None if self.has_body(node) => format!("body of {function}"),
             // Beside what it waited for; which calls it made is not known.
             None => format!("{function} itself"),

@@ -154,7 +154,7 @@ impl View {
             return "ending: the report follows".to_owned();
         }
         let tree = match (self.pane, self.manual) {
-            (Pane::Tree, true) => "  ←→ unfold  o open  c close",
+            (Pane::Tree, true) => "  ←→ unfold  o expand  c close",
             (Pane::Tree, false) => "  ←→ unfold",
             _ => "",
         };

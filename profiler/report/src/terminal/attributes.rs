@@ -19,7 +19,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
         n => format!("; {n} that explain less left out"),
     };
     let remark = format!(
-        "numbers that the target set for its intervals, and what of their variance each explains by itself{left_out}"
+        "numbers that the target set for its intervals, and the share of variance that each explains alone{left_out}"
     );
     let mut out = title("ATTRIBUTES", &remark, style);
     let heading =

@@ -44,7 +44,7 @@ pub(super) fn render(profile: &Profile, paths: &Paths, style: &Style) -> Option<
 
 fn remark(cohorts: &Cohorts) -> String {
     format!(
-        "the slowest {} intervals (from {}, mean {}) beside the {} in the middle (mean {}): where the gap between their means is",
+        "the slowest {} intervals (from {}, mean {}) against the {} in the middle (mean {}): what makes up the gap between their means",
         units::count(cohorts.slow.intervals),
         units::duration(cohorts.slow.from_ns),
         units::duration(cohorts.slow.mean_ns),

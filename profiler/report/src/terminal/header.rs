@@ -29,7 +29,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
     for (label, text) in [
         ("PART ONLY", words::explains_a_part(profile)),
         ("intervals", intervals(profile)),
-        ("not in it", profile.outside.clone()),
+        ("excluded", profile.outside.clone()),
         ("latency", latency(profile)),
         ("percentiles", percentiles(profile)),
         ("time", words::time(&profile.time_spent)),
@@ -65,8 +65,8 @@ fn intervals(profile: &Profile) -> String {
     };
     if let Some(reported) = profile.rounds.get(round.wrapping_sub(1)) {
         text += &match &profile.rounds_together[..] {
-            [] => format!(", those of round {round} of {rounds}"),
-            several => format!(", those of rounds {} of {rounds}", ranges(several)),
+            [] => format!(", from round {round} of {rounds}"),
+            several => format!(", from rounds {} of {rounds}", ranges(several)),
         };
         text += &format!(" with {} probes", units::count(reported.probes.into()));
     }
@@ -158,7 +158,7 @@ fn overhead(profile: &Profile) -> String {
             let (measured, se) = (units::signed_percent(measured), units::error(se));
             text += &format!("; measured {measured} {se}");
             if profile.sampled_out > 0 {
-                text += &format!(" of those that are recorded, {over_all} over all");
+                text += &format!(" of recorded intervals, {over_all} of all");
             }
         }
         (None, Some(se)) => {

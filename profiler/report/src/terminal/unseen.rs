@@ -13,7 +13,7 @@ pub(super) fn names(profile: &Profile, style: &Style) -> Option<String> {
     if profile.names.is_empty() {
         return None;
     }
-    let remark = "functions without a symbol are shown by address; ~name is inferred from whom they call and who calls them";
+    let remark = "functions without a symbol are shown by address; ~name is inferred from callers and callees";
     let mut out = title("NAMES", remark, style);
     for line in profile
         .names

@@ -21,8 +21,8 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
         n => format!("; {} smaller ones left out", units::count(n as u64)),
     };
     let remark =
-        format!("waits of intervals on their critical paths, longest in all first{left_out}");
-    let mut out = title("WHO WAITS FOR WHOM", &remark, style);
+        format!("on the critical paths of intervals, longest total first{left_out}");
+    let mut out = title("WAITS", &remark, style);
     let heading = "  of variance      total     waits      mean  waits in";
     out.push_str(&style.paint().dim(heading));
     out.push('\n');

@@ -211,7 +211,7 @@ fn sleeps_that_no_call_announced_are_followed() {
             ("", 10),
             ("f", 25),
             ("f > runnable, waiting for a CPU", 5),
-            ("f > off the processor", 10),
+            ("f > off-CPU", 10),
             (&format!("f > {wait} > g"), 25),
             (&format!("f > {wait} > g > runnable, waiting for a CPU"), 5),
             (&format!("f > {wait} > g > {wait} > h"), 15),
