@@ -38,7 +38,7 @@ fn assert_unharmed(run: &Run, interval: &str) {
     assert!(run.stdout.contains(", 0 wrong"), "{interval}: {run:?}");
 }
 
-/// Attaches to a program for each of these intervals in turn, until nothing is left to open.
+/// Attaches to a program for each of these intervals in turn, until nothing is left to expand.
 fn attached(mode: &str, intervals: &[&[&str]]) {
     let program = own_program("jumps", include_str!("jumps/jumps.c"));
     for words in intervals {

@@ -128,7 +128,7 @@ fn functions_are_opened_and_closed_by_hand() {
     let tmux = Tmux::start("--manual --max-overhead 100%", "");
     tmux.shows(&["1 Findings", "mean "]);
     tmux.press("2");
-    let screen = tmux.shows(&["o open  c close", "+ "]);
+    let screen = tmux.shows(&["o expand  c close", "+ "]);
     let rows = |screen: &str| -> Vec<String> {
         let rows = screen.lines().filter(|line| line.contains(" %"));
         rows.skip(1).map(str::to_owned).collect()

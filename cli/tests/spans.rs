@@ -136,7 +136,7 @@ fn what_cannot_be_used_is_said() {
         .iter()
         .filter(|span| [trace(3), trace(4)].contains(&format!("{:032x}", span.trace)));
     let wrong = format!(
-        "{} spans have a trace id or a span id that is none",
+        "{} spans have an invalid trace id or span id",
         left_out.count()
     );
     std::fs::write(place.file("bad.json"), &bad).unwrap();

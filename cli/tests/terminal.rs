@@ -62,7 +62,7 @@ fn on_terminal(place: &Place, variables: &[(&str, &str)]) -> String {
     let child = terminal.start(&mut command);
     // Until the line of progress has moved, and something was found.
     let (code, screen) = terminal.watch_until(child, |screen| {
-        if screen.contains(" records") && screen.contains("nothing left to open") {
+        if screen.contains(" records") && screen.contains("nothing left to expand") {
             std::fs::write(&enough, "").unwrap();
         }
     });

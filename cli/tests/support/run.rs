@@ -254,7 +254,7 @@ impl Drop for Place {
 
 /// Whether this line of a session's progress says that refinement has come to its end.
 pub fn has_opened_all(line: &str) -> bool {
-    line.ends_with("nothing left to open")
+    line.ends_with("nothing left to expand")
 }
 
 /// How many intervals a line of a session's progress says were measured.

@@ -57,7 +57,7 @@ impl Planted {
         self
     }
 
-    /// Runs as many again and again until this function was opened and there is nothing left to open. On a machine whose noise is
+    /// Runs as many again and again until this function was opened and there is nothing left to expand. On a machine whose noise is
     /// much of the variance, there may seem to be nothing left before.
     #[allow(dead_code)] // one test program refines
     pub fn until_opened(mut self, function: &'static str) -> Planted {

@@ -1,7 +1,7 @@
 //! A request that goes from thread to thread, annotated: what `evenkeel profile --interval annotated --waits` makes of it is known.
 //!
-//! Requests are submitted in groups of 4 to one worker, which takes S = 300,000 ticks for each. They wait in the queue for 0, S,
-//! 2 S and 3 S, and are worked for for S: latencies S, 2 S, 3 S, 4 S.
+//! Requests are submitted in groups of 4 to one worker, which takes S = 300,000 ticks for each. They wait in the queue for
+//! 0, S, 2 S and 3 S, and are then handled for S. So the latencies are S, 2 S, 3 S and 4 S.
 //! ```text
 //! mean latency 2.5 S, queued 1.5 S, in `handle` S;  variance 1.25 S^2, all of it the queue's
 //! ```

@@ -1,7 +1,7 @@
-//! Announces to Evenkeel's profiler what a program works for: `include/evenkeel.h` for Rust.
+//! Marks the intervals of a program for Evenkeel's profiler: `include/evenkeel.h` for Rust.
 //!
-//! A **semantic interval** is one request, transaction or statement. It begins somewhere, ends somewhere, perhaps on another
-//! thread, and is worked for by whoever says so. A **task** is a piece of work that waits in a queue.
+//! A **semantic interval** is one request, transaction or statement. It may end on another thread than it began. Each
+//! thread that works on it calls [`work`]. A **task** is a piece of work that waits in a queue.
 //!
 //! ```
 //! # let (request, rows) = (7, 12);
@@ -68,7 +68,7 @@ pub const fn shared(number: u64) -> u64 {
     number | 1 << 63
 }
 
-/// The interval begins, and this thread works for it.
+/// The interval begins, and this thread works on it.
 #[inline]
 pub fn begin(id: u64) {
     if let Some(found) = found() {
@@ -76,7 +76,7 @@ pub fn begin(id: u64) {
     }
 }
 
-/// The interval ends; if this thread worked for it, it works for none.
+/// The interval ends; a thread that worked on it works on none.
 #[inline]
 pub fn end(id: u64) {
     if let Some(found) = found() {
@@ -84,7 +84,7 @@ pub fn end(id: u64) {
     }
 }
 
-/// This thread works for the interval from now on; 0: for none.
+/// From now on this thread works on the interval; 0: on none.
 #[inline]
 pub fn work(id: u64) {
     if let Some(found) = found() {
@@ -116,8 +116,8 @@ pub fn class(id: u64, name: &str) {
     }
 }
 
-/// The span of a distributed trace that the interval works for, as W3C's `traceparent`, which a request's header of that name has and
-/// OpenTelemetry's propagators write: set while it runs.
+/// Sets the span of a distributed trace that the interval belongs to, while it runs. The text is W3C's `traceparent`:
+/// requests have it in the header of that name, and OpenTelemetry's propagators write it.
 #[inline]
 pub fn trace(id: u64, traceparent: &str) {
     // What a traceparent is, its form says: it travels as a class does, and an interval has both.

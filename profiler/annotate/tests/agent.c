@@ -1,4 +1,5 @@
-/* Stands for the agent: a preloaded library with the table that annotations look for, which prints what it is called with. */
+/* Takes the agent's place: a preloaded library with the table that annotations look for. It prints the arguments of
+ * each call. */
 #include <stdint.h>
 #include <stdio.h>
 

@@ -16,7 +16,7 @@ pub(crate) struct Instruction<'a> {
     pub(crate) leads: Leads,
 }
 
-/// Where an instruction leads by operands of its own. All are offsets in the code at which an instruction begins.
+/// Targets in an instruction's operands. All are offsets in the code at which an instruction begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Leads {
     /// To the next instruction, or out of the method.

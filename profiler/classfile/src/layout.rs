@@ -19,7 +19,7 @@ const WIDE_LENGTH: usize = 5;
 /// What is inserted into a method's code, by the offset of instructions as they were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Insertions {
-    /// Runs once, where the method begins; branches to its first instruction come in behind it.
+    /// Runs once, at the beginning of the method; branches to the method's first instruction enter after it.
     pub(crate) head: Vec<u8>,
     /// Whoever reaches the instruction runs this first.
     pub(crate) before: BTreeMap<usize, Vec<u8>>,
@@ -138,8 +138,8 @@ impl Layout {
         Ok(changed)
     }
 
-    /// The island for a branch: one that leads there already, else a new one behind the nearest instruction that never falls
-    /// through.
+    /// The island for a branch: an existing one that leads there, or a new one after the nearest instruction that
+    /// never falls through.
     fn island(
         &mut self,
         instructions: &[Instruction<'_>],

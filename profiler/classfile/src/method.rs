@@ -99,7 +99,7 @@ impl<'a> Method<'_, 'a> {
         self.member.flags & STATIC != 0
     }
 
-    /// Whether it has code of its own: it is neither abstract nor native.
+    /// Whether it has code: it is neither abstract nor native.
     #[must_use]
     pub fn has_code(&self) -> bool {
         self.member.flags & (NATIVE | ABSTRACT) == 0

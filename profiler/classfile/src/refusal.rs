@@ -1,4 +1,4 @@
-//! Why a method is left as it is.
+//! Why a method is not changed.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct Refusal {
     pub descriptor: String,
     /// The first source line of the method, where the class has lines.
     pub line: Option<u16>,
-    /// What stands in the way.
+    /// The reason.
     pub reason: Reason,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What stands in the way of rewriting a method. Offsets are those of its code as it was read.
+/// Why a method cannot be rewritten. Offsets are those of its original code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// With probes the method would be one that HotSpot only interprets.

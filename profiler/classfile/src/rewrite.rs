@@ -1,4 +1,4 @@
-//! A class with probes: methods are rewritten one by one, and those that cannot be stay as they are.
+//! A class with probes: methods are rewritten one by one. A method that cannot be rewritten stays unchanged.
 
 use crate::class::{Attribute, Class, Member};
 use crate::code::Code;
@@ -32,7 +32,7 @@ pub struct Grown {
 }
 
 impl Class<'_> {
-    /// The class with the probes of `plan`. What cannot have its probes stays as it is, and is named.
+    /// The class with the probes of `plan`. A method that cannot have its probes stays unchanged, and is named.
     #[must_use]
     pub fn instrument(&self, plan: &Plan, helper: &Helper<'_>, limits: &Limits) -> Rewritten {
         let mut constants = Constants::of(&self.pool);

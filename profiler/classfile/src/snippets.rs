@@ -14,9 +14,9 @@
 //!       swallow pop, goto resume
 //! ```
 //!
-//! A handler goes on whatever `exit` does: at the end of the stack it may throw a `StackOverflowError`. A handler that releases
-//! a lock covers itself, and would otherwise begin again without end. In the normal way `exit` needs no more stack than the
-//! `enter` that succeeded at the same depth.
+//! A handler continues whatever `exit` does: at the end of the stack `exit` may throw a `StackOverflowError`. A
+//! handler that releases a lock covers itself, and would otherwise start again without end. On the normal path `exit`
+//! needs no more stack than the `enter` that succeeded at the same depth.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ pub(crate) struct Locals {
 }
 
 impl Locals {
-    /// Locals behind the first `used`; none where a method can have no more.
+    /// Locals after the first `used`; `None` where a method has no room for more.
     pub(crate) fn behind(used: u16, calls: bool, body: bool) -> Option<Self> {
         let for_body = used.checked_add(u16::from(calls))?;
         let exception = for_body.checked_add(u16::from(body))?;

@@ -14,7 +14,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The UTF-16 units that the bytes stand for.
+/// The UTF-16 units that the bytes encode.
 fn units(mut bytes: &[u8]) -> Vec<u16> {
     let mut units = Vec::with_capacity(bytes.len());
     let continuation = |byte: u8| (byte & 0xc0 == 0x80).then_some(u16::from(byte & 0x3f));

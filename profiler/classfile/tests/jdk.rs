@@ -1,4 +1,4 @@
-//! Rewritten programs do what they did, on every JDK of this machine; skipped where there is none.
+//! Rewritten programs behave as before, on every JDK of this machine; skipped without a JDK.
 
 mod support;
 
@@ -16,7 +16,7 @@ struct Place {
 }
 
 impl Place {
-    /// Compiles a program, and the probes' class beside it.
+    /// Compiles a program, together with the probes' class.
     fn new(jdk: &Jdk, program: &Path, options: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("there is room");
         let (helper, classes) = (

@@ -264,7 +264,7 @@ fn a_conditional_branch_with_no_jump_in_reach_is_refused() {
         bytes.extend([26, 184, 0, 6, 87]);
     }
     bytes.extend([26, 172]);
-    // The target is the iload_0 behind the calls.
+    // The target is the iload_0 after the calls.
     let target = bytes.len() - 2;
     bytes[2..4].copy_from_slice(&u2(target - 1));
     let frames = |bytes: &[u8]| attribute(10, &[&[0, 1, 251][..], &u2(bytes.len() - 2)].concat());

@@ -1,5 +1,6 @@
-//! The Firefox Profiler's format (<https://profiler.firefox.com>): a thread for each weight, whose call tree and flame graph add up
-//! to it, and one for each critical path, whose stack chart is its flame chart, with waits as markers.
+//! The Firefox Profiler's format (<https://profiler.firefox.com>). It has a thread for each weight, whose call tree
+//! and flame graph add up to that weight. It has a thread for each critical path, whose stack chart is its flame
+//! chart, with waits as markers.
 
 use std::io::Write;
 

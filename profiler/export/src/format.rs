@@ -1,4 +1,4 @@
-//! What a format is, and what it is given.
+//! The interface of a format, and its input.
 
 use std::io::{self, Write};
 
@@ -42,7 +42,7 @@ pub trait Format: Sync {
 pub struct Export<'a> {
     /// The profile.
     pub profile: &'a Profile,
-    /// What widths stand for, in a format that holds one weight at a time.
+    /// The weight that widths show, in a format that holds one at a time.
     pub weight: Weight,
     /// What the clock of the profile's critical paths means; without it they begin at 0.
     pub started: Option<Started>,

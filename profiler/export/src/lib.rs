@@ -1,5 +1,5 @@
-//! A variance profile in the formats that other tools read: one file a format, all behind [`Format`]; and, beside them, the intervals
-//! themselves as tables ([`columns`]).
+//! A variance profile in the formats of other tools, one file a format, each an [`Format`]. [`columns`] exports the
+//! intervals themselves as tables.
 //!
 //! ```text
 //! format      the trait, and what an export takes

@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// root, then f with g in it, f alone, and root again: f is one slice of 3 ns, g one of 1.
+    /// The order is root, f with g in it, f alone, and root again. f is one slice of 3 ns, g one of 1.
     #[test]
     fn neighbours_share_their_calls() {
         let tree = node("root", vec![node("f", vec![node("g", vec![])])]);

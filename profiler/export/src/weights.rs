@@ -1,7 +1,7 @@
-//! What the width of a call path stands for, and its value at the leaves of the variance tree.
+//! Weights of call paths: the meaning of a width, and its value at the leaves of the variance tree.
 //!
-//! Shares add up the tree: what a node has beyond its children is in its body, a leaf of its own. So the leaves hold everything,
-//! once.
+//! Shares add up the tree: the part of a node beyond its children is in its body, which is a separate leaf. So the
+//! leaves hold everything, once.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub const NEGATIVE: &str = "(negative)";
 /// A share of 1 as an integer.
 pub(crate) const SHARE_WHOLE: f64 = 1e6;
 
-/// What a width stands for.
+/// The meaning of a width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Weight {
     /// Cov(x, L) / Var(L), in millionths.
@@ -43,7 +43,7 @@ impl Weight {
         }
     }
 
-    /// What it is, in words.
+    /// A description in words.
     pub fn about(self) -> &'static str {
         match self {
             Weight::Variance => "share of the latency's variance, millionths",

@@ -147,7 +147,7 @@ fn sums(folder: &Path) -> HashMap<String, BTreeMap<&'static str, i128>> {
     sums
 }
 
-/// The profile's nodes by path; of those that have children, their own time with `(own)` behind it.
+/// The profile's nodes by path; the own time of nodes with children has the suffix `(own)`.
 fn by_path<'a>(node: &'a Node, path: String, found: &mut Vec<(String, &'a Node)>) {
     for child in &node.children {
         match child.kind {
@@ -290,8 +290,8 @@ fn a_run_is_exported_once() {
     assert_eq!(files(folder.path()), first);
 }
 
-/// What stands in `schema-vN.txt` is what files of version N have. Whoever changes the columns gives them a new version and
-/// a new text, and keeps the old one.
+/// `schema-vN.txt` describes the files of version N. A change of the columns needs a new version and a new text; the
+/// old text stays.
 #[test]
 fn the_schema_is_that_of_its_version() {
     let mut text = String::new();
@@ -323,7 +323,8 @@ fn the_schema_is_that_of_its_version() {
     }
 }
 
-/// Another interval's tables, and those of a server that calls its intervals alike, are refused, and the directory stays as it is.
+/// Tables of another interval, and of another server whose intervals have the same name, are refused, and the
+/// directory is not changed.
 #[test]
 fn a_directory_is_of_one_interval_of_one_program() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Every format, of a recording of a real server with waits (`recording/tests/recordings/postgres-rows.keel`), opened by its real
-//! reader where there is one on this machine, and else checked by what its definition asks for.
+//! Every format, for a recording of a real server with waits (`recording/tests/recordings/postgres-rows.keel`). Its
+//! real reader opens it where this machine has one; otherwise its definition's rules are checked.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,8 @@ fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// What a reader printed; nothing, said on standard error, where it is not there (it cannot be started, or ends with 77).
+/// The output of a reader. Empty where the reader is missing (it cannot be started, or ends with 77), with a message
+/// on standard error.
 #[track_caller]
 fn reader(program: &str, words: &[&str]) -> Option<String> {
     let run = Command::new(program)
@@ -217,7 +218,7 @@ fn perfetto_is_read_by_its_definitions() {
             );
         }
     }
-    // The trace processor's package prints lines of its own.
+    // The trace processor's package prints additional lines.
     let tracks = tracks
         .lines()
         .filter_map(|line| line.strip_prefix("track\t"));
@@ -280,8 +281,8 @@ fn firefox_refers_to_what_it_has() {
     assert!(text.contains(&widest(&profile).name));
 }
 
-/// What <https://www.speedscope.app/file-format-schema.json> asks for, and what the program checks beside it: as many weights as
-/// samples, frames that exist, events in order of time that close what is open.
+/// The rules of <https://www.speedscope.app/file-format-schema.json>, and the program's own checks. There are as many
+/// weights as samples, frames exist, and events are in order of time and close what is open.
 #[test]
 fn speedscope_follows_its_schema() {
     let (profile, bytes) = rows("speedscope");
@@ -367,7 +368,7 @@ fn csv_comes_back() {
     assert_eq!(at, lines.len());
 }
 
-/// An interval that works for a span is below it, in its trace.
+/// An interval that belongs to a span is below it, in its trace.
 #[test]
 fn otlp_goes_on_below_the_span() {
     let mut profile = profile("postgres-rows");

@@ -75,11 +75,11 @@ pub struct Boundary {
 pub struct Hooked {
     /// Everything to hook.
     pub boundaries: Vec<Boundary>,
-    /// Points of which some call sites cannot be hooked.
+    /// Points with call sites that cannot be hooked.
     pub unhooked: Vec<Unhooked>,
 }
 
-/// A point of which some call sites cannot be hooked, beside others that can.
+/// A point with some call sites that cannot be hooked, among others that can.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unhooked {
     /// As typed.
@@ -97,11 +97,11 @@ pub struct Interval {
     pub name: String,
     /// Everything to hook before the first interval.
     pub boundaries: Vec<Boundary>,
-    /// Points of which some call sites cannot be hooked.
+    /// Points with call sites that cannot be hooked.
     pub unhooked: Vec<Unhooked>,
     /// Functions whose calls are timed first.
     pub scope: Vec<u64>,
-    /// What a client may wait for that is in no interval, and what shows it, where a preset knows: the report says so.
+    /// Waits of a client that are in no interval, and how to see them, where a preset knows them; for the report.
     pub outside: &'static str,
     /// Call sites whose time is the client's.
     pub clients: Vec<Site>,
@@ -110,7 +110,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval as it is hooked where threads are followed, with waits, and where they are not.
+    /// The interval with the hooks for following threads, if `waits`, or without them.
     ///
     /// One whose workers are announced may move: followed, it begins and ends by its key, on whichever threads that is.
     /// Otherwise it is what lies between its beginning and its end on one thread.

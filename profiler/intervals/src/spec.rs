@@ -18,7 +18,7 @@
 //!         | "text:" VARIABLE          where a pointer variable of the beginning's module points to as the interval begins
 //! KEY     = ARGUMENT | "returned"
 //!
-//! CALL    = POINTS ["," "key=" KEY]   a function that takes or releases a lock, queues a task, works for an interval
+//! CALL    = POINTS ["," "key=" KEY]   a function that takes or releases a lock, queues a task, or starts work on an interval
 //! ```
 
 use std::fmt;
@@ -112,7 +112,7 @@ impl NamedCall {
     /// Reads `text` as a CALL of this role.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is no function for this role.
     pub fn parse(role: Role, text: &str) -> Result<NamedCall, Error> {
         let bad = |what: &str| Error::BadSpec {
             text: text.to_owned(),

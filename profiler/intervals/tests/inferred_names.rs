@@ -1,4 +1,4 @@
-//! Names inferred in stripped servers, beside the real ones of the same builds.
+//! Compares names inferred in stripped servers with the real ones of the same builds.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Points of which some call sites cannot be hooked.
+//! Points with call sites that cannot be hooked.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use evenkeel_intervals::interval::{Unhooked, resolve, resolve_named};
 use evenkeel_intervals::spec::{IntervalSpec, NamedCall, Role};
 use evenkeel_symbols::{DebugSources, Module, Unpatchable};
 
-/// `caller` calls `callee` and goes on in it by a conditional jump, which has no room for another target.
+/// `caller` calls `callee` and continues in it by a conditional jump, which has no room for another target.
 const PROGRAM: &str = "
     .globl main, caller, callee
     .type main, @function

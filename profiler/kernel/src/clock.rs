@@ -1,8 +1,9 @@
 //! From the events' clock to ticks of the records' clock.
 //!
-//! The kernel's own conversion (`time_mult` of the shared page) is absent where its clock is not that counter, as in many virtual
-//! machines. So both are read at each drain, and times in between are put on the line through the two readings around them:
-//! drains are some twenty milliseconds apart, in which the rates of the two do not part by a microsecond.
+//! The kernel's own conversion (`time_mult` of the shared page) is absent where its clock is not that counter, as in
+//! many virtual machines. Therefore each drain reads both clocks, and times in between are interpolated between the
+//! two readings around them. Drains are some twenty milliseconds apart, in which the rates of the clocks differ by
+//! less than a microsecond.
 
 use evenkeel_wire::now_ticks;
 use rustix::time::{ClockId, clock_gettime};

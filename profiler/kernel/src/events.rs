@@ -15,10 +15,10 @@ use crate::tracepoints::Tracepoints;
 
 /// How long the kernel may take between an event's time and its record.
 const LATE_NS: u64 = 1_000_000;
-/// Pages of all buffers together, where the system allows so many: 32 MB.
+/// Pages of all buffers together, where the system allows as many: 32 MB.
 const PAGES_TOGETHER: usize = 8192;
-/// Pages of one buffer, at most. A server with ten thousand transactions a second makes 5 MB of records a second, and whoever reads them
-/// may have to wait for a processor.
+/// Largest number of pages of one buffer. A server with ten thousand transactions a second makes 5 MB of records a
+/// second, and the reader may have to wait for a CPU.
 const PAGES_MAX: usize = 1024;
 /// Of all switches those of threads in `TASK_UNINTERRUPTIBLE`: the kernel writes no record of the others.
 const UNINTERRUPTIBLE: &CStr = c"prev_state == 2";
@@ -157,7 +157,7 @@ impl KernelEvents {
     }
 }
 
-/// Pages of each buffer, of which a processor has two.
+/// Pages of each buffer; each processor has two buffers.
 fn pages() -> usize {
     let each = PAGES_TOGETHER / (2 * processors().max(1) as usize);
     // The largest power of two that is not more.

@@ -1,5 +1,5 @@
-//! What the kernel reports of a target's threads: when each was off its processor, whether it was preempted, blocked, or waited for a
-//! device or a page, and who woke it (perf events: `man 2 perf_event_open`).
+//! Scheduling of a target's threads as the kernel reports it: when a thread was off-CPU and why (preempted, blocked,
+//! waiting for a device or a page), and who woke it. The source is perf events (`man 2 perf_event_open`).
 //!
 //! ```text
 //! events       open one event of each kind a processor, inherited by every process that is started from now on
@@ -11,9 +11,9 @@
 //! user_stacks  the stack of a thread that runs
 //! ```
 //!
-//! Everybody may read the context switches and major page faults of their own processes. Who woke a thread
-//! (`sched:sched_waking`), and whether it slept so that no signal could wake it, as one does for a device (`sched:sched_switch`), is
-//! for root outside of containers; without that, [`KernelEvents::sees_wakers`] is false and nothing else is lost.
+//! Everybody may read the context switches and major page faults of their own processes. Two tracepoints are for root
+//! outside of containers. `sched:sched_waking` names the waker. `sched:sched_switch` tells whether a sleep is
+//! uninterruptible, as for a device. Without them, [`KernelEvents::sees_wakers`] is false and nothing else is lost.
 
 mod clock;
 mod events;

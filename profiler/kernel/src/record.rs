@@ -38,7 +38,7 @@ pub enum What {
     Uninterruptible,
     /// A page that the thread touched had to be read from a device, and is there now.
     MajorFault,
-    /// So many records were lost: the buffer was full.
+    /// This many records were lost: the buffer was full.
     Lost(u64),
     /// Of no thread: what happened before was not watched ([`crate::KernelEvents::pause`]), and is from now on.
     Resumed,
@@ -67,7 +67,7 @@ pub fn parse(kind: u32, misc: u16, body: &[u8], samples: Samples) -> Option<Even
     match kind {
         bindings::PERF_RECORD_SWITCH | bindings::PERF_RECORD_SWITCH_CPU_WIDE => {
             if kind == bindings::PERF_RECORD_SWITCH_CPU_WIDE {
-                // Process and thread on the other side of the switch, of which the kernel tells in a record of its own.
+                // Process and thread on the other side of the switch; the kernel writes a separate record about them.
                 let _other = fields.u64()?;
             }
             let out = u32::from(misc) & bindings::PERF_RECORD_MISC_SWITCH_OUT != 0;
@@ -158,7 +158,8 @@ mod tests {
         assert_eq!(event.what, What::SwitchedIn);
     }
 
-    /// As seen on the same kernel where every thread is watched: the other thread, 0 for an idle processor, goes before.
+    /// Recorded on the same kernel while every thread was watched: the other thread comes first, 0 for an idle
+    /// processor.
     #[test]
     fn switches_of_everybody() {
         let body = bytes(&[0, 0, 7, 8, 500, 0]);

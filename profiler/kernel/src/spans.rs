@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::record::{Event, What};
 
-/// How long a thread runs, in ticks, between its page's arrival and the word of the fault that waited for it: a tenth of a
-/// millisecond, and mostly a thousandth.
+/// Longest run of a thread, in ticks, between its page's arrival and the record of the fault that waited for it: a
+/// tenth of a millisecond. A thousandth is typical.
 const FAULT_TICKS_MAX: u64 = 1 << 18;
 
 /// Why a thread is off its processor.
@@ -56,8 +56,8 @@ struct Away {
 }
 
 impl Spans {
-    /// Takes the next event, in order of time; the span of which it shows that nothing more is to come. A thread's spans come in
-    /// order of time.
+    /// Takes the next event, in order of time, and returns the span that it completes. A thread's spans come in order
+    /// of time.
     pub fn push(&mut self, event: &Event) -> Option<Span> {
         let tid = event.tid;
         match event.what {
@@ -100,7 +100,7 @@ impl Spans {
                 Some(span)
             }
             What::Lost(_) | What::Resumed => {
-                // Who is said to be away may have come back.
+                // A thread that is recorded as off-CPU may have returned unseen.
                 self.away.clear();
                 self.uninterruptible.clear();
                 None
@@ -182,7 +182,7 @@ mod tests {
         );
     }
 
-    /// Away since 10; what is lost, or not watched, until 20 may be its return, so that the one seen at 90 ends another absence.
+    /// Off-CPU since 10. The return may be lost or unwatched until 20, so the return at 90 may end another absence.
     #[test]
     fn what_was_not_seen_makes_no_long_sleeps() {
         for unseen in [What::Lost(3), What::Resumed] {
@@ -198,8 +198,8 @@ mod tests {
         }
     }
 
-    /// Three sleeps of which no signal ends the first two: 10-20 for a page, 30-40 for something else; and 50-60, long before the
-    /// next fault, which did not sleep.
+    /// Three sleeps. No signal can end the first two: 10-20 for a page, 30-40 for something else. The third, 50-60,
+    /// is long before the next fault, which did not sleep.
     #[test]
     fn faults_and_devices() {
         let mut spans = Spans::default();

@@ -67,8 +67,8 @@ fn open(tid: i32, excludes_kernel: bool) -> io::Result<OwnedFd> {
     open_event(&mut attributes, tid, -1)
 }
 
-/// A sample: the registers' format (u64, 0: there are none), each register in the order of its number, the stack's length (u64), its
-/// bytes, and how many of them are good (u64).
+/// A sample has the registers' format (u64; 0: no registers), each register in the order of its number, the stack's
+/// length (u64), its bytes, and the number of valid bytes (u64).
 fn parse(body: &[u8]) -> Option<UserStack> {
     let mut fields = Fields(body);
     if fields.u64()? == 0 {
@@ -100,7 +100,8 @@ mod tests {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// A thread that turns in a loop is sampled there, on its own stack; where the system does not permit it, an error says so.
+    /// A thread that runs in a loop is sampled there, on its own stack. Where the system does not permit it, an error
+    /// says so.
     #[test]
     fn a_thread_that_runs_is_sampled() {
         use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,5 +1,5 @@
-//! What the kernel reports of real processes. Where it reports nothing (a container that forbids it), the tests say so and
-//! check that the error says what to do.
+//! The kernel's events of real processes. Where it reports nothing (a container that forbids it), the tests print so,
+//! and check that the error names a remedy.
 
 use evenkeel_wire::now_ticks;
 use std::collections::BTreeSet;
@@ -101,8 +101,8 @@ fn spinners_on_one_processor_are_preempted() {
     }
 }
 
-/// The same of loops that were there before anybody watched, as those of a server that is attached to: then every thread of the machine
-/// is watched, and the kernel writes its records in another form.
+/// Like the above, with loops that run before the session, as those of a server that is attached to. Then every
+/// thread of the machine is watched, and the kernel writes its records in another form.
 #[test]
 fn spinners_that_ran_already_are_preempted() {
     let loops = "read _; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
@@ -246,8 +246,8 @@ fn a_disk_is_distinguished_from_a_pause() {
     assert!(cause(Cause::Blocked) > 0, "{spans:#?}");
 }
 
-/// A shell that sleeps time and again, and says so: while it is not watched it leaves nothing, and afterwards it is seen again. Its
-/// processes of then are watched, too.
+/// A shell that sleeps repeatedly, and prints it. It leaves no events while it is not watched, and is seen again
+/// afterwards, with its processes of that time.
 #[test]
 fn nothing_is_reported_while_it_is_not_watched() {
     let Some(mut events) = watch() else { return };

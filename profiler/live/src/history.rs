@@ -6,7 +6,7 @@ use evenkeel_analysis::profile::{Bin, Profile};
 
 /// Samples kept, one a profile: with one a second four minutes.
 const SAMPLES_MAX: usize = 240;
-/// A trend is the change against so many samples ago.
+/// A trend is the change since this many samples ago.
 const TREND_SAMPLES: usize = 10;
 
 /// Percentiles of the intervals that ended between two profiles.
@@ -31,7 +31,7 @@ pub struct History {
 }
 
 impl History {
-    /// Takes note of a profile. A profile is of one round, and grows while that goes on: what is new is the difference.
+    /// Adds a profile. A profile covers one round, and grows during the round: the difference is new.
     pub fn add(&mut self, profile: &Profile) {
         let new = if profile.round == self.round {
             difference(&profile.histogram, &self.bins)

@@ -27,7 +27,7 @@ impl Screen {
     /// Takes the terminal over.
     ///
     /// # Errors
-    /// There is none, or it does not let itself be set up.
+    /// The terminal is missing, or cannot be set up.
     pub fn open() -> io::Result<Screen> {
         let mut tty = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
         let watched = tty.try_clone()?;
@@ -44,7 +44,7 @@ impl Screen {
         })
     }
 
-    /// Takes the terminal over again, after a shell has had it: this process was stopped and goes on.
+    /// Takes over the terminal again, after this process was stopped and a shell has used the terminal.
     ///
     /// # Errors
     /// The terminal is gone.

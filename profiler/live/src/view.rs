@@ -17,7 +17,7 @@ pub enum Pane {
     Tree,
     /// Histogram and percentiles.
     Latency,
-    /// Who waits for whom.
+    /// Waiters and their wakers.
     Waits,
     /// What the session has said.
     Messages,

@@ -169,7 +169,7 @@ fn what_can_be_opened_is_marked() {
     let drawn = text(&draw(&mut view, 80, 24));
     let line = drawn.lines().find(|line| line.contains("heap_update"));
     assert!(line.unwrap().contains("+ heap_update"), "{drawn}");
-    assert!(drawn.contains("o open  c close"), "{drawn}");
+    assert!(drawn.contains("o expand  c close"), "{drawn}");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn before_the_first_interval() {
     is_as_before("nothing-yet", &draw(&mut view, 80, 24));
 }
 
-/// Whatever the size and the pane: nothing panics, and what is too small says so.
+/// No size and no pane panics, and a terminal that is too small gets a message.
 #[test]
 fn every_size() {
     let mut full = view(true);

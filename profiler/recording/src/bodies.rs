@@ -65,7 +65,7 @@ pub(crate) fn unrecorded(body: &[u8]) -> Option<(u64, Vec<(usize, u64)>)> {
     while !rest.is_empty() {
         let class = usize::try_from(varint::take(&mut rest)?).ok()?;
         let count = varint::take(&mut rest)?;
-        // More than a thread can have counted: the sums behind it must not overflow.
+        // More than a thread can have counted: the later sums must not overflow.
         if class >= LATENCY_CLASSES || count > u64::from(u32::MAX) {
             return None;
         }

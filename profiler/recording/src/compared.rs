@@ -1,7 +1,8 @@
 //! Recordings before and after a change, replayed together on what both timed.
 //!
-//! Their programs, builds and options may differ: call sites are matched as in [`crate::merge`], and a call that only one side timed is its
-//! caller's own time on both. Where one side was not recorded with `--waits`, waits are followed on neither.
+//! Programs, builds and options may differ. Call sites are matched as in [`crate::merge`], and a call that only one
+//! side timed is its caller's own time on both. Where one side was recorded without `--waits`, waits are followed on
+//! neither.
 
 use std::path::PathBuf;
 

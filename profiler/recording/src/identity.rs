@@ -105,7 +105,7 @@ impl Places {
 pub struct Timed {
     called: HashSet<u32>,
     planted: HashSet<u32>,
-    /// Functions of which calls were timed.
+    /// Functions that had calls timed.
     opened: HashSet<String>,
     /// Functions that were called, whether theirs were or not.
     seen: HashSet<String>,
@@ -129,8 +129,9 @@ impl Timed {
         self.called.contains(&id)
     }
 
-    /// Whether a call of the site would have been timed, as far as that is known: it was called; or others of its function were, and
-    /// it was planted, for every site of an opened function is; or its function never ran.
+    /// Whether a call of the site would have been timed, as far as that is known. It would if the site was called, or
+    /// if its function never ran. It also would if other sites of its function were called and this one was hooked,
+    /// because every site of an expanded function is hooked.
     pub fn times(&self, id: u32, site: &Site) -> bool {
         if self.called(id) {
             return true;

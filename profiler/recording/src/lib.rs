@@ -63,8 +63,9 @@ use serde::{Deserialize, Serialize};
 
 /// First bytes of a recording.
 pub const MAGIC: &[u8; 8] = b"EVENKEEL";
-/// The newest version of the format that this program reads. 2: records of waits, passes. 3: why a thread did not run in more than
-/// two words, and who woke it. 4: several recordings in one file. 5: sums instead of records. 6: intervals that stand for several.
+/// The newest version of the format that this program reads. 2: records of waits, passes. 3: a longer reason why a
+/// thread did not run, with its waker. 4: several recordings in one file. 5: sums instead of records. 6: intervals
+/// with weights.
 pub const VERSION: u32 = 6;
 
 /// What explains the records.
@@ -84,7 +85,7 @@ pub struct Meta {
     pub outer_256: u32,
     /// Inside its record.
     pub inner_256: u32,
-    /// What is known beside the records.
+    /// Facts of the run that are not in records.
     #[serde(flatten)]
     pub facts: RunFacts,
     /// Intervals were followed across threads.

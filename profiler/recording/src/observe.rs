@@ -1,5 +1,5 @@
-//! Recordings replayed twice, so that every interval of their profile (or, of recordings of sums, every minute) can be had by itself, on the
-//! profile's call paths.
+//! Recordings replayed twice: every interval of their profile is available by itself, on the profile's call paths.
+//! For recordings of sums it is every minute.
 
 use std::path::PathBuf;
 
@@ -82,7 +82,8 @@ impl Observation {
         Ok(Observation { recordings })
     }
 
-    /// Intervals that work for a span of a trace are handed on with their critical paths, where waits were followed.
+    /// Hands over the intervals that belong to a span of a trace with their critical paths, where waits were
+    /// followed.
     pub fn with_paths_in_time(mut self) -> Observation {
         self.recordings.pieces = true;
         self

@@ -1,4 +1,4 @@
-//! How far the reading of recordings is, for whoever waits for it.
+//! Progress of reading recordings, for a waiting user.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Takes how many bytes have been read, and how many there are to read.
 type Report = dyn Fn(u64, u64) + Send + Sync;
 
-/// Counts what is read of recordings. A recording may be read more than once, and then counts as often.
+/// Counts the bytes read of recordings. A recording that is read several times counts several times.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<Shared>>);
 

@@ -69,7 +69,7 @@ struct Keeps {
     whole: KeptWhole,
     /// All of them are handed on.
     all: bool,
-    /// With the critical paths of those that work for a span of a trace.
+    /// With the critical paths of intervals that belong to a span of a trace.
     pieces: bool,
     /// Waits are not followed where they could be.
     without_waits: bool,

@@ -246,7 +246,8 @@ impl Recordings {
         self.only.as_ref()
     }
 
-    /// The recording whose clock is that of all. One without intervals may not even say what it is of.
+    /// The recording whose clock all others are converted to. A recording without intervals may lack even its
+    /// subject.
     pub(crate) fn first(&self) -> &Meta {
         &union::first(&self.parts()).meta
     }

@@ -40,7 +40,7 @@ impl Translation {
         key ^ self.recording << KEY_BITS
     }
 
-    /// A moment. Monotonic, so that what nests goes on nesting.
+    /// A time. The translation is monotonic, so that nested times stay nested.
     fn moment(&self, ticks: u64) -> u64 {
         match self.clock {
             Some(clock) => ((u128::from(ticks) * u128::from(clock)) >> 32) as u64,

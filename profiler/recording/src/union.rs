@@ -26,7 +26,7 @@ pub(crate) struct Union<'a> {
     untimed: Vec<bool>,
 }
 
-/// The recording whose clock is that of all. One without intervals may not even say what it is of.
+/// The recording whose clock all others are converted to. A recording without intervals may lack even its subject.
 pub(crate) fn first<'a>(parts: &[&'a Part]) -> &'a Part {
     let mut useful = parts.iter().filter(|part| part.scouted.is_some());
     useful.next().unwrap_or(&parts[0])

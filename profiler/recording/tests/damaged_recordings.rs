@@ -54,7 +54,7 @@ fn of_sums() -> &'static [u8] {
     })
 }
 
-/// The records of an interval of two calls, one of which takes as long as the interval's number says.
+/// The records of an interval of two calls; one takes as long as the interval's number says.
 fn interval(at: u64, number: u64) -> Vec<Record> {
     let stamp = Stamp {
         generation: 1,

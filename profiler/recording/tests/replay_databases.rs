@@ -1,17 +1,17 @@
-//! Databases whose clients wait for each other's rows, recorded with critical paths: what follows from the records, and
-//! hence holds in every replay.
+//! Databases whose clients wait for each other's rows, recorded with critical paths. The tests assert only what
+//! follows from the records, and so holds in every replay.
 //!
-//! `recordings/postgres-rows.keel`: PostgreSQL 15.18 of Debian 12, stripped, pgbench's tables at scale 1, recorded by
-//! `evenkeel profile --preset postgres --waits --threshold 5% --max-probes 60 --max-overhead 100% -o ...` under nine times
-//! `pgbench -n -c 6 -t 1`, four seconds apart, and then `pgbench -n -c 6 -t 7`.
+//! `recordings/postgres-rows.keel` is PostgreSQL 15.18 of Debian 12, stripped, with pgbench's tables at scale 1. It
+//! was recorded by `evenkeel profile --preset postgres --waits --threshold 5% --max-probes 60 --max-overhead 100% -o
+//! ...`. The load was nine times `pgbench -n -c 6 -t 1`, four seconds apart, and then `pgbench -n -c 6 -t 7`.
 //!
-//! `recordings/mariadb-rows.keel`: MariaDB 10.11.19 of Debian 12 with a thread for each connection, recorded by
-//! `evenkeel profile --preset mariadb --waits --threshold 5% --max-probes 150 --max-overhead 100% -o ...` under nine times four
-//! `mariadb` clients with 5 transactions each, four seconds apart, and then four with 25; a transaction is
-//! `BEGIN; UPDATE counter SET value = value + 1 WHERE id = 1; COMMIT;`.
+//! `recordings/mariadb-rows.keel` is MariaDB 10.11.19 of Debian 12 with a thread for each connection. It was recorded
+//! by `evenkeel profile --preset mariadb --waits --threshold 5% --max-probes 150 --max-overhead 100% -o ...`. The
+//! load was nine times four `mariadb` clients with 5 transactions each, four seconds apart, and then four with 25. A
+//! transaction is `BEGIN; UPDATE counter SET value = value + 1 WHERE id = 1; COMMIT;`.
 //!
-//! Of both, what earlier rounds of refinement recorded was cut out, and sites of which no call is in the rest: the profile is
-//! that of the whole.
+//! Both recordings were shortened: records of earlier rounds of refinement are cut out, and so are sites without
+//! calls in the rest. The profile is that of the whole.
 
 use std::path::Path;
 

@@ -18,7 +18,7 @@ use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_recording::Replay;
 
-/// The profile of a recording with `seen` intervals, of which `closed` were recorded to their end.
+/// The profile of a recording with `seen` intervals; `closed` of them were recorded to their end.
 #[track_caller]
 fn replayed(name: &str, seen: u64, closed: u64) -> Profile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/recordings/{name}.keel"));
@@ -42,7 +42,7 @@ fn path<'a>(profile: &'a Profile, names: &[&str]) -> &'a Node {
     })
 }
 
-/// 320 requests. A twentieth of them waits for a script, whom the handler polls for: there the variance is.
+/// 320 requests. A twentieth of them waits for a script, which the handler polls for: there the variance is.
 #[test]
 fn apache_waits_for_the_script() {
     let profile = replayed("apache-request", 320, 293);
@@ -56,11 +56,11 @@ fn apache_waits_for_the_script() {
     assert!(longest.waiter.starts_with("ap_invoke_handler "));
     // At most one poll a script was recorded but for those whose wait was cut in two; each takes the script's sleep.
     assert!((10..=25).contains(&longest.count) && longest.mean_ns > 15e6);
-    // The script runs without the agent: Apache gives it an environment of its own.
+    // The script runs without the agent, because Apache gives it a clean environment.
     assert_eq!(longest.holder, None);
 }
 
-/// 620 requests on one thread, where the long ones wait while it works for the short ones.
+/// 620 requests on one thread. The long ones wait while it serves the short ones.
 #[test]
 fn nginx_takes_turns() {
     let profile = replayed("nginx-request", 620, 613);

@@ -12,7 +12,7 @@ use evenkeel_wire::{Keep, LATENCY_CLASSES, latency_class};
 const DRAWS: u64 = 400;
 /// ... this part of all each time, ...
 const FRACTION: f64 = 0.08;
-/// ... and so many call paths are looked at.
+/// ... and this many call paths are checked.
 const LARGEST: usize = 25;
 
 fn intervals(name: &str) -> Vec<Observed> {

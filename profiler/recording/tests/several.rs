@@ -124,7 +124,7 @@ fn strangers_are_not_merged() {
     }
 }
 
-/// What is left of a recording that was cut is taken in; one that holds nothing is said.
+/// The rest of a recording that was cut is read; an empty one gets a warning.
 #[test]
 fn cut_recordings() {
     let (folder, mut paths) = copies("postgres-rows", 2);
@@ -149,8 +149,8 @@ fn cut_recordings() {
     assert_eq!(of(&[all]).intervals, both.intervals);
 }
 
-/// Whoever waits is notified of each byte that is read, of as many as will be: files are read twice where several are one, and a third time
-/// where they are merged.
+/// The caller is notified of each byte that is read, and of the total. Several files that are reported as one are
+/// read twice, and a third time where they are merged.
 #[test]
 fn what_is_read_is_counted() {
     use std::sync::{Arc, Mutex};

@@ -1,10 +1,11 @@
 //! Clocks of different hosts, brought together by what calls show of them.
 //!
-//! A call and its answer bound how far two clocks are apart: what the callee did lies within what the caller waited. Where calls between
-//! two clocks break that, the second one is shifted by the median over the calls of the shift that centres a callee in its caller: half of
-//! what is left of the caller's time is taken for the way there, half for the way back, as NTP does (RFC 5905, section 8). Where no call
-//! breaks it, the clocks are good enough and stay as they are: shifting them would move time from the way there to the way back, for
-//! nothing. What the user should know is reported ([`Clocks::corrections`]).
+//! A call and its answer bound the difference of two clocks: the callee's work lies within the caller's wait. Where
+//! calls between two clocks break that, the second clock is shifted. Each call has a shift that centres the callee in
+//! its caller: half of the caller's remaining time counts as the way there, half as the way back, as in NTP (RFC
+//! 5905, section 8). The median over the calls is used. Where no call breaks the order, the clocks stay unchanged: a
+//! shift would only move time from one way to the other. Corrections are reported to the user
+//! ([`Clocks::corrections`]).
 
 use std::collections::BTreeMap;
 
@@ -29,14 +30,15 @@ struct Pair {
     broken: u64,
     /// Some of the calls.
     shifts: Vec<Shifts>,
-    /// Every so many calls, one is remembered.
+    /// One call in this many is remembered.
     stride: u64,
     correction_ns: i64,
     /// The calls break the order of things whatever the correction: there are several clocks of this name.
     is_several: bool,
 }
 
-/// By how much the callee of a call may be shifted to lie within its caller, ns: from the least to the most. The middle centres it.
+/// Range of shifts of a callee for which it lies within its caller, ns, from the smallest to the largest. The middle
+/// centres it.
 #[derive(Clone, Copy, Debug)]
 struct Shifts {
     least_ns: i64,
@@ -132,7 +134,7 @@ impl Clocks {
                 false => "",
             };
             format!(
-                "The clock of {} is {:.3} ms {way} that of {}, by {} calls of which {} break the order of things: its times were corrected by that.{several}",
+                "The clock of {} is {:.3} ms {way} that of {}, by {} calls; in {} the callee was not within its caller. Its times were corrected by that.{several}",
                 names.of_clock(*to),
                 pair.correction_ns.unsigned_abs() as f64 / 1e6,
                 names.of_clock(*from),
@@ -157,8 +159,9 @@ pub(crate) fn median(shifts_ns: &mut [i64]) -> i64 {
 mod tests {
     use super::*;
 
-    /// Calls of 10 ms, of which the callee's are 8: where it is ahead by 50 ms in all, the correction mends all of them; where only three of four instances
-    /// are, and all go by one name, it does not, and that is said.
+    /// Calls take 10 ms, and their callee 8. Where the callee's clock is ahead by 50 ms in all of them, the
+    /// correction mends all. Where only three of four instances of one name are ahead, it does not, and the report
+    /// says so.
     #[test]
     fn clocks_that_go_by_one_name() {
         const MS: u64 = 1_000_000;

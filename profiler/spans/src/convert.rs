@@ -133,7 +133,7 @@ impl Converter {
         }
     }
 
-    /// The operation of a step; of a function, in the service whose span it works for.
+    /// The operation of a step; a function belongs to the service whose span it serves.
     fn operation(&mut self, forest: &Forest, step: &Step) -> u32 {
         match step.what {
             What::Span(span) => forest.spans[span as usize].operation,

@@ -39,7 +39,8 @@ pub struct Counts {
     pub failed: u64,
     /// Requests.
     pub requests: u64,
-    /// Requests that go through an operation into whose functions a recording leads, and of which it has no interval.
+    /// Requests through an operation that a recording splits into functions, but without an interval in the
+    /// recording.
     pub not_joined: u64,
     /// Requests that take longer than a record can hold (two hours).
     pub too_long: u64,
@@ -60,7 +61,7 @@ impl Counts {
             ),
             (
                 self.zipkin,
-                "lists of spans are in Zipkin's JSON, which is not read, and were left out: have the Collector take them (its zipkin receiver) and write OTLP (otlp or file exporter)",
+                "lists of spans are in Zipkin's JSON, which is not supported, and were left out: convert them to OTLP by the Collector (zipkin receiver, otlp or file exporter)",
             ),
             (
                 self.invalid,
@@ -68,7 +69,7 @@ impl Counts {
             ),
             (
                 self.wrong_ids,
-                "spans have a trace id or a span id that is none, and were left out: OTLP's are 16 and 8 bytes, in JSON 32 and 16 hexadecimal digits (in Jaeger's JSON up to so many), and not all zeros; the program that wrote them is at fault",
+                "spans have an invalid trace id or span id, and were left out. Valid ids have 16 and 8 bytes, in JSON 32 and 16 hexadecimal digits (in Jaeger's at most these), and are not all zeros. The program that wrote them is at fault",
             ),
             (
                 self.base64_ids,
@@ -92,7 +93,7 @@ impl Counts {
             ),
             (
                 self.orphans,
-                "spans are below one that is missing: their time counts as their nearest known caller's own",
+                "spans have a missing parent: their time is their nearest known caller's own",
             ),
             (
                 self.cycles,
@@ -100,7 +101,7 @@ impl Counts {
             ),
             (
                 self.not_joined,
-                "requests were left out: of an operation into whose functions --trace-id leads they have no interval (sampled out to stay within --max-overhead, lost, or in another process of the service)",
+                "requests were left out: they have no interval for an operation that --trace-id splits into functions (skipped by sampling, lost, or in another process of the service)",
             ),
             (
                 self.too_long,

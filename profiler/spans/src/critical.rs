@@ -1,14 +1,16 @@
 //! The critical path of a request through its spans.
 //!
-//! As CRISP defines it (Zhang et al., "CRISP: Critical Path Analysis of Large-Scale Microservice Architectures", USENIX ATC 2022, section
-//! 4): of a span's children the one that ends last is on the path; then the one that ends last among those that end before it begins; and
-//! so on; the same within each of them. Time that no child covers is the span's own. Of calls made in parallel the longest counts,
-//! and of a chain of retries each does. An overlap of up to `TOLERANCE` of the parent's time between two children is taken for
-//! inexact clocks, if no other child begins or ends in it.
+//! The path is defined as in CRISP (Zhang et al., "CRISP: Critical Path Analysis of Large-Scale Microservice
+//! Architectures", USENIX ATC 2022, section 4). Of a span's children the one that ends last is on the path. Then
+//! comes the one that ends last among those that end before it begins, and so on. The same holds within each of them.
+//! Time that no child covers is the span's own. Of parallel calls the longest counts, and of a chain of retries each
+//! does. An overlap of two children by up to `TOLERANCE` of the parent's time is taken for inexact clocks, if no
+//! other child begins or ends in it.
 //!
-//! Different here: CRISP cuts a child that outlives its parent to the parent's end. That is done where the parent waits for the child (a
-//! client for its server, after which it may have given up) or where it is by no more than the tolerance. Otherwise the parent ended
-//! without waiting: the child is asynchronous and was not in the way of the request.
+//! There is one difference: CRISP cuts a child that outlives its parent to the parent's end. Here that is done where
+//! the parent waits for the child (a client for its server, after which it may have given up), or where the excess is
+//! within the tolerance. Otherwise the parent ended without waiting: the child is asynchronous, and did not delay the
+//! request.
 //!
 //! Written iteratively: traces are as deep as somebody's recursion.
 
@@ -32,8 +34,8 @@ pub struct Call {
     pub end_ns: u64,
 }
 
-/// The critical path of the request that `root` begins: spans, each behind the one that it is within. Of a span's calls the last in time
-/// comes first, each followed by all that is within it.
+/// The critical path of the request that `root` begins: spans, each after its parent. The calls of a span come last
+/// first, each followed by all that is within it.
 pub fn path(forest: &Forest, root: u32, counts: &mut Counts) -> Vec<Call> {
     let span = &forest.spans[root as usize];
     let mut path = Vec::new();

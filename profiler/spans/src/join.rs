@@ -110,8 +110,9 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// Whether a path goes through one of these operations in a span for which nothing was recorded: its time there would be the service's own where
-    /// that of others is its functions'. A profile never mixes intervals with different probes, and so this one.
+    /// Whether a path goes through one of these operations in a span without a recorded interval. Its time there
+    /// would be the service's own, while other requests split theirs into functions. A profile never mixes intervals
+    /// with different probes, so such a request is left out.
     pub fn lacks(
         &self,
         forest: &Forest,
@@ -146,12 +147,12 @@ impl Process {
         let mut warnings = Vec::new();
         if joined == 0 {
             warnings.push(format!(
-                "nothing of {name} could be joined: no interval of it works for a span on a critical path; record it while these traces are made"
+                "nothing of {name} could be joined: none of its intervals belongs to a span on a critical path. Record it while these traces are made"
             ));
         }
         if off_path > 0 {
             warnings.push(format!(
-                "{off_path} intervals of {name} work for spans that nobody waited for, or that were not the last to end: they are on no critical path"
+                "{off_path} intervals of {name} belong to spans that are on no critical path: nobody waited for them, or others ended later"
             ));
         }
         if without_span > 0 {
@@ -203,7 +204,7 @@ impl Processes {
         joined
     }
 
-    /// Counts what became of the intervals of a trace, of which these are the paths.
+    /// Counts the results of joining a trace's intervals; `paths` are the trace's.
     pub(crate) fn count(&mut self, joined: &Joined, paths: &[Vec<Call>]) {
         if joined.workers.is_empty() {
             return;
@@ -221,7 +222,7 @@ impl Processes {
         }
     }
 
-    /// Intervals that work for a trace, each with its process and the span that did its work, where that is there.
+    /// Intervals of a trace, each with its process and its span, where that was received.
     fn works(&self, forest: &Forest) -> Vec<(usize, &Work, Option<u32>)> {
         let of_trace = |process: &'_ Process| process.works.contains_key(&forest.trace());
         if !self.all.iter().any(of_trace) {
@@ -246,7 +247,8 @@ impl Processes {
     }
 }
 
-/// In order of time, without overlaps: of several intervals that work for a span at a time, the one that began first goes before.
+/// In order of time, without overlaps: of several intervals of one span at the same time, the one that began first
+/// comes first.
 fn in_order(stretches: &mut Vec<Stretch>) {
     stretches.sort_by_key(|(_, piece)| piece.from_ns);
     let mut until_ns = 0;

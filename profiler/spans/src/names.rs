@@ -1,8 +1,9 @@
 //! Names of operations and clocks, numbered.
 //!
-//! Careless instrumentations write into names what differs from request to request. An operation that is many names is found only if they are
-//! brought together, and must not take the room of other services: what looks like an identifier in an address is left out always, numbers
-//! elsewhere where a service has many names ([`NUMBERED_MAX`]), and beyond a bound its operations are one.
+//! Careless instrumentations write identifiers of a single request into names. An operation with many names is only
+//! found if the names are unified, and it must not crowd out other services. So text that looks like an identifier in
+//! an address is always removed, and numbers elsewhere where a service has many names ([`NUMBERED_MAX`]). Beyond a
+//! bound all operations of a service are one.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -104,8 +105,8 @@ impl Names {
         number
     }
 
-    /// The number of a function of the process that an operation's service is; `is_call`: it is none of the states that the time of a process is in
-    /// where it is no function's.
+    /// The number of a function in the process of an operation's service. `is_call` is false for a state of the
+    /// process that stands for time in no function.
     pub fn function(&mut self, operation: u32, name: &str, is_call: bool) -> u32 {
         let service = self.of_operation(operation).split(": ").next();
         let service = service.unwrap_or_default().to_owned();
@@ -205,8 +206,8 @@ fn cut(mut name: String) -> String {
     name
 }
 
-/// An operation without what differs from request to request: the query of an address, and parts of its path that are numbers or
-/// identifiers, which a careless instrumentation leaves in.
+/// An operation without parts that differ from request to request: the query of an address, and numbers or
+/// identifiers in its path, which a careless instrumentation leaves in.
 fn general(name: &str) -> String {
     let words = name.split_whitespace().map(|word| {
         let word = match word.find(['?', '#']) {

@@ -1,8 +1,8 @@
-//! Spans as they come: OTLP over gRPC and over HTTP (protobuf or JSON), compressed by gzip or not, both at the same port: the first bytes of a
-//! connection say whether it is HTTP/1.1 or HTTP/2.
+//! Receives spans: OTLP over gRPC and over HTTP (protobuf or JSON), compressed by gzip or not, all at the same port.
+//! The first bytes of a connection tell HTTP/1.1 from HTTP/2.
 //!
-//! The network is a thread's of its own; what came is read by whoever asks for it ([`Receiver::take`]), and only then its sender is answered: one that
-//! sends faster than is read waits.
+//! The network has a separate thread. The caller of [`Receiver::take`] reads the messages, and only then their sender
+//! gets an answer: a sender that is faster than the reader waits.
 
 mod answers;
 mod message;

@@ -29,7 +29,7 @@ pub struct Span {
     pub operation: u32,
     /// Whose clock its times are of: a number of `crate::names::Names`.
     pub clock: u32,
-    /// What it is to its neighbours.
+    /// Its role towards its neighbours.
     pub kind: Kind,
     /// Nanoseconds since 1970, by that clock.
     pub start_ns: u64,

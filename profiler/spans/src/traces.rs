@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use crate::counts::Counts;
 use crate::span::Span;
 
-/// Numbers of traces that were dealt with are remembered, at most so many, to know their latecomers.
+/// Largest number of finished traces that are remembered, so that late spans of theirs are recognised.
 const DONE_MAX: usize = 1 << 18;
 
 /// The latest end: clocks are told apart by differences of 64 bits. It is in the year 2262.
@@ -24,8 +24,8 @@ struct Open {
 }
 
 impl Open {
-    /// Whether no span began it, or one is below a span that has not come. A root is the last of its trace to end, and so to come: a request that
-    /// takes long would be torn apart, and these are the ones that matter.
+    /// Whether the trace lacks its root, or the parent of a span. A root is the last of its trace to end, and so to
+    /// arrive. A long request would be torn apart otherwise, and long requests are the ones that matter.
     fn lacks_spans(&mut self) -> bool {
         *self.lacks_spans.get_or_insert_with(|| {
             let ids: HashSet<u64, RandomState> = self.spans.iter().map(|span| span.id).collect();
@@ -39,7 +39,7 @@ impl Open {
     }
 }
 
-/// Traces of which spans may still come.
+/// Traces that may still receive spans.
 #[derive(Debug, Default)]
 pub struct Traces {
     open: HashMap<u128, Open, RandomState>,
@@ -78,7 +78,8 @@ impl Traces {
         in_order(self.open.drain().map(|(_, open)| open.spans).collect())
     }
 
-    /// Those to which no span has come since `before`, in order of their ends; where spans are missing, since `before_lacking`, which is earlier.
+    /// Traces that have received no span since `before`, in order of their ends; where spans are missing, since the
+    /// earlier `before_lacking`.
     pub fn quiet(&mut self, before: u64, before_lacking: u64) -> Vec<Vec<Span>> {
         let mut quiet = Vec::new();
         for (&trace, open) in &mut self.open {

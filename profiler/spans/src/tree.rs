@@ -1,4 +1,4 @@
-//! Who called whom in a trace.
+//! Callers and callees in a trace.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// Finds out who called whom.
+    /// Determines the caller of each span.
     pub fn new(mut spans: Vec<Span>, counts: &mut Counts) -> Forest {
         let mut by_id: HashMap<u64, u32, RandomState> = HashMap::default();
         let before = spans.len();

@@ -40,8 +40,8 @@ fn path(spans: Vec<Span>) -> (Vec<(u64, u64, u64)>, Counts) {
     (calls.collect(), counts)
 }
 
-/// Jaeger writes OpenTelemetry's links as references, too. Of trace 1 span 1 takes up messages of two other traces, and is a root; span 2 names a
-/// message first, and the span that called it then; span 3 follows from 1 and nothing else.
+/// Jaeger also writes OpenTelemetry's links as references. In trace 1, span 1 takes up messages of two other traces,
+/// and is a root. Span 2 names a message first, and then its caller; span 3 only follows from 1.
 #[test]
 fn links_are_no_parents() {
     let reference = |kind: &str, trace: &str, span: &str| {
@@ -86,7 +86,8 @@ fn links_are_no_parents() {
     assert_eq!(found, [(1, 0, false), (2, 1, false), (3, 1, true)]);
 }
 
-/// By hand: 1 calls 2 (100 to 300) and 3 (120 to 500) at once, then 4 (500 to 800), which begins a moment before 3 ends; 5 goes on after 1.
+/// By hand: 1 calls 2 (100 to 300) and 3 (120 to 500) at once, then 4 (500 to 800), which begins a moment before 3
+/// ends; 5 continues after 1.
 #[test]
 fn critical_paths() {
     let mut late = span(5, 1, 700, 2000);
@@ -163,7 +164,7 @@ fn broken_traces() {
     assert_eq!((requests, counts.damaged), (10, 1));
 }
 
-/// Spans whose numbers are none are left out and counted, in every format; the other traces are what they were.
+/// Spans with invalid numbers are left out and counted, in every format; the other traces are unchanged.
 #[test]
 fn wrong_numbers() {
     let (spans, _) = shop(10, 1, |_| 0);
@@ -183,7 +184,7 @@ fn wrong_numbers() {
         assert_eq!(found, (9, 9, of_one, 0), "{wrong}: {counts:?}");
         assert_eq!(counts.spans, spans.len() as u64);
         let warnings = counts.warnings().join("\n");
-        let said = format!("{of_one} spans have a trace id or a span id that is none");
+        let said = format!("{of_one} spans have an invalid trace id or span id");
         assert!(warnings.contains(&said), "{warnings}");
     }
     let (requests, counts) = read(&replaced(&json(&spans), &trace, "AAAAAAAAAAEAAAAAAAAAAQ=="));
@@ -279,7 +280,7 @@ fn times_of_all_sizes() {
     assert!(!converter.warnings().is_empty());
 }
 
-/// Zipkin's spans are known by their names, a list as a whole; what is beside them is read.
+/// Zipkin's spans are known by their field names, a list as a whole; other spans are read.
 #[test]
 fn zipkin_is_named() {
     let (spans, _) = shop(3, 1, |_| 0);
@@ -313,7 +314,7 @@ fn nulls_are_nothing() {
     }
 }
 
-/// A message whose first bytes are those of an empty line and of a brace or bracket, by its length, is none of JSON's.
+/// A message whose first bytes look like an empty line and a brace or bracket, by its length, is not read as JSON.
 #[test]
 fn lengths_that_look_like_json() {
     let mut lengths = Vec::new();
@@ -341,7 +342,7 @@ fn lengths_that_look_like_json() {
         [b'{', b'['].iter().all(|length| lengths.contains(length)),
         "{lengths:?}"
     );
-    // Behind an empty line, JSON is what it is.
+    // After an empty line, JSON is read as JSON.
     let (spans, _) = shop(2, 1, |_| 0);
     for begin in ["\n", "\n\n  "] {
         let (requests, counts) = read(&[begin.as_bytes(), &json(&spans)].concat());

@@ -206,7 +206,7 @@ fn the_own_time_of_a_span_is_that_of_its_functions() {
             "{says}"
         );
         assert!(says.contains(&format!(
-            "{} intervals of pay.keel work for spans that nobody waited for",
+            "{} intervals of pay.keel belong to spans that are on no critical path",
             REQUESTS - joined
         )));
     }
@@ -239,7 +239,8 @@ fn a_finding_goes_into_the_function() {
     );
 }
 
-/// Where an operation is split into functions, requests of which nothing was recorded are left out: those that go through it, and no others.
+/// Where an operation is split into functions, requests through it without a recorded interval are left out, and no
+/// others.
 #[test]
 fn requests_that_were_not_recorded_are_left_out() {
     let (spans, truths) = shop(REQUESTS, 5, |_| 0);
@@ -261,7 +262,7 @@ fn requests_that_were_not_recorded_are_left_out() {
     );
 }
 
-/// What cannot be joined is said, and the spans' profile is what it was.
+/// The report says what cannot be joined, and the spans' profile is unchanged.
 #[test]
 fn what_is_not_joined_is_said() {
     let (spans, _) = shop(50, 2, |_| 0);
@@ -283,7 +284,7 @@ fn what_is_not_joined_is_said() {
     );
 }
 
-/// Two intervals work for one span at a time, and pieces reach beyond it: the path is still a path.
+/// Two intervals of one span run at the same time, and their pieces reach beyond it: the path is still a path.
 #[test]
 fn intervals_that_overlap() {
     let (spans, _) = shop(40, 2, |_| 0);

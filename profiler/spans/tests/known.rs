@@ -64,8 +64,8 @@ fn share(x: &[f64], latency: &[f64]) -> f64 {
     both / own
 }
 
-/// Means and shares are those that were planted, to the rounding of doubles; the clocks of two services are off by 70 ms ahead and 40 ms
-/// behind, far more than any of their calls take.
+/// Means and shares are the planted ones, to the rounding of doubles. The clocks of two services are 70 ms ahead and
+/// 40 ms behind, far more than any call takes.
 #[test]
 fn planted_variance_is_found() {
     let skew: Skew = |service| match service {
@@ -201,7 +201,7 @@ fn formats_agree() {
     for (name, files) in cases {
         let (found, converter) = requests(&files);
         assert_eq!(converter.counts.damaged, 0, "{name}");
-        // Sites are numbered as they are met, which is along the paths: the same for all.
+        // Sites are numbered in the order of their first use along the paths: the same for all.
         assert_eq!(converter.sites(), sites, "{name}");
         assert_eq!(found, expected, "{name}");
     }
@@ -234,6 +234,6 @@ fn lost_spans_are_counted() {
         converter
             .warnings()
             .iter()
-            .any(|warning| warning.contains("below one that is missing"))
+            .any(|warning| warning.contains("have a missing parent"))
     );
 }

@@ -340,7 +340,7 @@ fn damaged_messages_are_refused() {
                 "{of}"
             );
         } else {
-            // Status: its code, then its message behind the length.
+            // Status: its code, then the length of its message, then the message.
             let [0x08, 3, 0x12, length, message @ ..] = said else {
                 panic!("{of}: {said:?}");
             };
@@ -363,7 +363,7 @@ fn damaged_messages_are_refused() {
     }
     assert_eq!(converter.counts.damaged, 12);
 
-    // Spans that cannot be used are left out, as is said to the sender; the others are taken.
+    // Unusable spans are left out, and the sender is told; the others are taken.
     let mut some = spans.clone();
     some.push(without(&spans));
     let answer = ask(

@@ -2,7 +2,7 @@
 
 use crate::unpatchable::Unpatchable;
 
-/// They return into a frame that has gone on meanwhile, or run on the stack of their caller twice.
+/// These functions return into a frame that has continued in between, or run on the stack of their caller twice.
 const RETURN_TWICE: &[&str] = &[
     "setjmp",
     "_setjmp",

@@ -17,8 +17,8 @@ impl Module {
             .unwrap_or_default()
     }
 
-    /// Whether the function at `entry` goes on in the middle of another by a jump, as interpreters written in assembly do: the calls that it
-    /// makes from there are none of its call sites.
+    /// Whether the function at `entry` continues by a jump into the middle of another, as interpreters in assembly
+    /// do. Calls that it makes there are not among its call sites.
     pub fn jumps_into_another(&self, entry: u64) -> bool {
         let Some(function) = self.function(entry) else {
             return false;
@@ -34,9 +34,9 @@ impl Module {
 
     /// The call sites at which `caller` calls `callee`, ascending by address.
     ///
-    /// `caller` is anything that [`find`](Module::find) takes; with `+0xOFFSET` (or `-0xOFFSET`, in a cold part) behind
-    /// it, only the site that far from its entry is meant. `callee` is the name of a function of this module or of an
-    /// import, or `0xADDRESS`.
+    /// `caller` is anything that [`find`](Module::find) takes. With a suffix `+0xOFFSET` (or `-0xOFFSET`, in a cold
+    /// part) only the site that far from its entry matches. `callee` is the name of a function of this module or of
+    /// an import, or `0xADDRESS`.
     ///
     /// # Errors
     /// The caller is not found, or does not call the callee (there).
@@ -106,7 +106,7 @@ impl Module {
 }
 
 /// `caller` and `callee` of `caller>callee`, `None` without an arrow. A `>` that closes a template's arguments or
-/// belongs to an operator's name is none.
+/// belongs to an operator's name is no arrow.
 pub fn split_call(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -124,7 +124,7 @@ pub fn split_call(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The `+0x..` or `-0x..` behind a function.
+/// Splits the suffix `+0x..` or `-0x..` from a function.
 fn split_offset(text: &str) -> (&str, Option<&str>) {
     match text.rfind("+0x").or_else(|| text.rfind("-0x")) {
         Some(at) => (&text[..at], Some(&text[at..])),

@@ -40,7 +40,7 @@ impl DebugSources {
         }
     }
 
-    /// Only what the file itself contains, and the files beside it that it names.
+    /// Only the file itself, and the files in its directory that it names.
     pub fn none() -> DebugSources {
         DebugSources {
             roots: Vec::new(),
@@ -145,7 +145,7 @@ pub(crate) fn by_build_id(root: &Path, build_id: &[u8]) -> Option<PathBuf> {
     )
 }
 
-/// The file that `.gnu_debuglink` names, beside the program, in `.debug` beside it, or under a root.
+/// The file that `.gnu_debuglink` names: in the program's directory, in `.debug` there, or under a root.
 fn by_link(image: &Image, sources: &DebugSources, notes: &mut Vec<DebugNote>) -> Option<DebugFile> {
     let elf = image.elf().ok()?;
     let (name, checksum) = elf.gnu_debuglink().ok()??;

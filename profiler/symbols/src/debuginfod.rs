@@ -46,7 +46,7 @@ fn wait(mut child: Child, limit: Duration) -> Result<PathBuf, String> {
             Ok(Some(status)) => break status,
             Ok(None) if begin.elapsed() < limit => std::thread::sleep(POLL),
             Ok(None) | Err(_) => {
-                // It may have exited meanwhile; either way it is reaped.
+                // It may have exited already; either way it is reaped.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("no answer within {} s", limit.as_secs()));

@@ -2,7 +2,7 @@
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// The name of a C++ or Rust symbol as written in its source; any other name is returned as it is.
+/// The name of a C++ or Rust symbol as written in its source; any other name is returned unchanged.
 pub(crate) fn demangle(name: &str) -> String {
     demangle_with(name, DemangleOptions::new()).unwrap_or_else(|| name.to_owned())
 }
@@ -24,8 +24,8 @@ fn demangle_with(name: &str, options: DemangleOptions) -> Option<String> {
     Symbol::new(name).ok()?.demangle_with_options(&options).ok()
 }
 
-/// The name that the source gave to a function of which the compiler made a specialised copy
-/// (`f.constprop.0`, `f.isra.0`, `f.part.0`, `f.lto_priv.0`), without such endings.
+/// The source's name of a function's specialised copy: without the endings `.constprop.0`, `.isra.0`, `.part.0` and
+/// `.lto_priv.0`.
 pub(crate) fn without_clone_suffix(name: &str) -> &str {
     const SUFFIXES: [&str; 4] = [".constprop.", ".isra.", ".part.", ".lto_priv."];
     let end = SUFFIXES.iter().filter_map(|suffix| name.find(suffix)).min();

@@ -90,7 +90,7 @@ pub enum FindError {
     },
     /// The function is GHC's.
     #[error(
-        "{name} is code of GHC (Haskell), which is jumped to and returns by a jump, so that no call of it ends; name a function of C that the work goes through, also in a library: LIBRARY!FUNCTION, or profile it with GHC's own profiler"
+        "{name} is code of GHC (Haskell), which is entered and left by jumps, so its calls have no end. Name a function of C that the work goes through, also in a library: LIBRARY!FUNCTION. Or profile it with GHC's own profiler"
     )]
     Haskell {
         /// What was asked for.

@@ -40,7 +40,8 @@ impl<'data> Frames<'data> {
         Some(Frames { section, bases })
     }
 
-    /// All entries that can be read, ascending by address. What lies behind a damaged one is lost, not an error: symbols remain.
+    /// All readable entries, ascending by address. Entries after a damaged one are lost, which is no error: symbols
+    /// remain.
     pub(crate) fn all(&self) -> Vec<Frame> {
         let mut frames = Vec::new();
         let mut entries = self.section.entries(&self.bases);

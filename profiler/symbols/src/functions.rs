@@ -1,14 +1,15 @@
 //! Which code belongs to which function.
 //!
-//! Symbols and frame descriptions bound **parts**: contiguous code. Most functions are one part. A compiler moves what
-//! it expects to be rare into a second one, far away, called *cold* here: it is reached by jumps, its frame is that of
-//! the function, and in a stripped file it has no name. A part is recognised as cold by what can be seen:
+//! Symbols and frame descriptions bound **parts**: contiguous code. Most functions are one part. A compiler may move
+//! code that it expects to be rare into a second part far away, called *cold* here. A cold part is reached by jumps,
+//! its frame is that of the function, and in a stripped file it has no name. A part is recognised as cold if both
+//! hold:
 //!
-//! 1. its symbol ends in `.cold` or `.cold.N`, or the stack at its first instruction is not that of a function just
-//!    called, or it is nameless and nothing but jumps reach it; and
-//! 2. another part jumps into its middle, or conditionally to its start (or to its start at all, where 1 is certain,
-//!    or where it is the only one to do so and the start is not aligned as compilers align functions), or it jumps
-//!    into the middle of another part.
+//! 1. Its symbol ends in `.cold` or `.cold.N`, or the stack at its first instruction is not that of a function just
+//!    called, or it is nameless and only reached by jumps.
+//! 2. Another part jumps into its middle, or conditionally to its start. A jump to its start suffices where 1 is certain,
+//!    or where only one part makes it and the start is not aligned as compilers align functions. A jump from it into
+//!    the middle of another part suffices too.
 //!
 //! Parts connected by 2 form one function, whose entry is the one that is named, called, or has its address taken.
 
@@ -41,7 +42,7 @@ pub enum FunctionKind {
 pub struct Function {
     /// Address of its first instruction.
     pub entry: u64,
-    /// What it is good for.
+    /// What the function can be used for.
     pub kind: FunctionKind,
     /// Its code: first the part that begins with the entry, then cold parts.
     pub parts: Vec<Range<u64>>,

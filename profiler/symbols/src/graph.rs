@@ -1,4 +1,4 @@
-//! The static call graph: who calls whom, and how high each function stands.
+//! The static call graph: callers, callees, and the height of each function.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Names of functions that have none, inferred from what is known of the program: whom a function calls, who calls it or stores
-//! its address, and which strings it refers to.
+//! Names of nameless functions, inferred from the rest of the program: the function's callees, its callers or the
+//! place that stores its address, and the strings that it refers to.
 //!
 //! A name is given only where exactly one nameless function fits, and shown with a `~` in front, so that nobody takes it for a symbol.
 

@@ -1,5 +1,5 @@
-//! Everything that is known about an ELF file without running it: names, function bounds, call sites, the static call
-//! graph, and source lines.
+//! Facts about an ELF file that need no run of it: names, function bounds, call sites, the static call graph, and
+//! source lines.
 //!
 //! [`Module::load`] reads a program or library, stripped or not, finds its debug file, and scans its code once. The
 //! module then answers for each function what can be redirected, as values of `evenkeel_wire` that an agent applies
@@ -17,10 +17,10 @@
 //! # Ok::<(), evenkeel_symbols::LoadError>(())
 //! ```
 //!
-//! Nothing is assumed of a file: whatever its bytes are, reading it ends with a module or with a [`LoadError`] that says what to do.
-//! Names that a stripped file lacks come from its debug file (found as debuggers find it, see [`DebugSources`]), or from the symbols that
-//! Fedora's kin leave in it (`.gnu_debugdata`), and for what has none
-//! anywhere from a [`Fingerprint`].
+//! A file may hold any bytes: reading it ends with a module or with a [`LoadError`] that names a remedy. Names that a
+//! stripped file lacks come from its debug file (found as debuggers find it, see [`DebugSources`]), or from the
+//! symbols that Fedora and its relatives leave in it (`.gnu_debugdata`). For functions without any such name there is
+//! a [`Fingerprint`].
 //!
 //! What knows instructions, relocations or the layout of a frame is in `arch`, a directory for each architecture with the same
 //! files and the same interface.

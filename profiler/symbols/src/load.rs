@@ -63,7 +63,7 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// Made by the Go compiler.
-    #[error("{} is built by Go, whose runtime stops at return addresses that are not its own; profile it with Go's own tools, or a C library in it: --interval LIBRARY!FUNCTION", path.display())]
+    #[error("{} is built by Go, whose runtime stops at foreign return addresses. Profile it with Go's own tools, or a C library in it: --interval LIBRARY!FUNCTION", path.display())]
     Go {
         /// The file.
         path: PathBuf,
@@ -75,7 +75,7 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// Its code cannot be found.
-    #[error("{} has lost its table of sections (sstrip and some packers remove it), by which its code is found; use a build without that, strip may have been at it", path.display())]
+    #[error("{} has no table of sections (sstrip and some packers remove it), without which its code cannot be found. Use a build that keeps it; strip does", path.display())]
     NoSections {
         /// The file.
         path: PathBuf,

@@ -30,7 +30,7 @@ pub struct Module {
     /// What the linker's stubs lead to, by the address of the stub.
     pub(crate) stubs: HashMap<u64, Callee>,
     slots: HashMap<u64, Slot>,
-    /// Targets of branches just behind the start of a part, ascending.
+    /// Targets of branches within the first bytes of a part, but not at its start, ascending.
     branches_inside: Vec<u64>,
     address_taken: Vec<u64>,
     pub(crate) graph: Graph,
@@ -225,9 +225,9 @@ impl Module {
         &self.address_taken
     }
 
-    /// Height of each of [`functions`](Self::functions): the longest chain of calls below it over direct calls and
-    /// tail calls within the module (the call graph's height in the specificity of a factor), recursion collapsed.
-    /// A function that calls nothing has 0; imports and pointers count as callees of height 0.
+    /// Height of each of [`functions`](Self::functions): the longest chain of calls below it, as in the specificity
+    /// of a factor. The chain has direct calls and tail calls within the module, with recursion collapsed. A function
+    /// that calls nothing has 0. Imports and pointers are callees of height 0.
     pub fn heights(&self) -> &[u32] {
         self.graph.heights()
     }
@@ -399,7 +399,7 @@ fn add_mini_debug(elf: &Elf<'_>, image: &Image, symbols: &mut Symbols) -> Result
     Ok(())
 }
 
-/// Where branches lead that lead just behind the start of a part, but not to the start of another one.
+/// Targets of branches within the first bytes of a part, but not at the start of any.
 fn branches_inside(functions: &Functions, flow: &Flow) -> Vec<u64> {
     let mut inside = flow.near_start.clone();
     inside.extend(

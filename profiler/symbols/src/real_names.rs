@@ -1,4 +1,5 @@
-//! Who has the names that a stripped file lost: the package of its distribution with debug files, and debuginfod's address.
+//! Where to get the names that a stripped file lacks: its distribution's package of debug files, and debuginfod's
+//! address.
 //!
 //! Names of packages follow the distributions: Debian and Ubuntu build `PACKAGE-dbgsym` (deb-build-id(7), DebugPackage in Debian's wiki), RPM
 //! ones `PACKAGE-debuginfo`. Addresses of servers are those that elfutils lists for each distribution.
@@ -9,7 +10,7 @@ use std::process::{Command, Stdio};
 use crate::debuginfod::hex;
 use crate::module::Module;
 
-/// One function in so many without a symbol is not worth a word: compilers leave a few in every file.
+/// A file with fewer nameless functions than one in this number gets no remark: compilers leave a few in every file.
 const NAMELESS_PART: usize = 20;
 
 impl Module {

@@ -1,4 +1,4 @@
-//! What the loader writes into the module: imports, and the addresses of its own functions.
+//! Addresses that the loader writes into the module: of imports, and of its own functions.
 
 use std::collections::HashMap;
 use std::sync::Arc;

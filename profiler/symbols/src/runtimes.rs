@@ -56,9 +56,9 @@ pub fn is_go(path: &Path) -> bool {
 /// What sanitizers define in a program that they are linked into.
 const SANITIZERS_DEFINE: [&str; 4] = ["__asan_init", "__tsan_init", "__lsan_init", "__hwasan_init"];
 
-/// Whether the ELF file at `path` may install a filter of system calls (seccomp(2)) by an instruction of its own, which nobody in
-/// the process would notice, instead of a function of the C library. A sanitizer's runtime makes its system calls so, and installs
-/// none. False also for files that cannot be read, and for code without frame descriptions.
+/// Whether the ELF file at `path` may install a filter of system calls (seccomp(2)) by an inline instruction instead
+/// of a function of the C library. Nothing in the process would notice that. A sanitizer's runtime makes its system
+/// calls so, but installs no filter. False also for unreadable files, and for code without frame descriptions.
 pub fn may_confine_itself(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if FIRST.iter().any(|first| name.starts_with(first)) {

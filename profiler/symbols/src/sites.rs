@@ -9,7 +9,7 @@ use crate::unpatchable::Unpatchable;
 /// What a call site calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
-    /// The function of this module at this address (or code of which no function is known).
+    /// The function of this module at this address, or code that belongs to no known function.
     Function(u64),
     /// The function of this name, without version, that the loader finds in some module (possibly this one).
     Import(Arc<str>),

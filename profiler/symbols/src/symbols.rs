@@ -9,8 +9,8 @@ pub fn unversioned(name: &str) -> &str {
     name.split_once('@').map_or(name, |(name, _)| name)
 }
 
-/// Whether a module's symbol of this name, where GHC compiled a part of the module, is code of GHC's own: its labels end so, and what its
-/// runtime has in its language Cmm begins so (ghc/compiler/GHC/Cmm/CLabel.hs).
+/// Whether this symbol is code of GHC's own, in a module that GHC compiled in part. Labels of such code have known
+/// endings, and parts of the runtime in the language Cmm have known prefixes (ghc/compiler/GHC/Cmm/CLabel.hs).
 fn is_haskell(name: &str) -> bool {
     const ENDS: [&str; 5] = ["_info", "_entry", "_fast", "_slow", "_ret"];
     name.starts_with("stg_") || ENDS.iter().any(|end| name.ends_with(end))

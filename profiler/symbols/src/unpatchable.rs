@@ -55,10 +55,10 @@ pub enum Unpatchable {
     /// The first instruction of the program.
     #[error("the program's first instruction, which nobody calls")]
     ProgramStart,
-    /// Fewer than five bytes, and no padding behind them.
+    /// Fewer than five bytes, without padding after them.
     #[error("the function is shorter than the five bytes of a jump")]
     TooShort,
-    /// The code path ends, with other code behind it.
+    /// The code path ends, and other code follows.
     #[error("its first path ends before the five bytes of a jump, and other code follows")]
     EndsEarly,
     /// A branch into the first instructions.

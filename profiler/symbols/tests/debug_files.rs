@@ -94,9 +94,9 @@ fn by_link_with_its_checksum() {
     let linked = workshop.path("linked");
     let link = format!("--add-gnu-debuglink={}", debug.display());
     run(Command::new("objcopy").arg(link).arg(&program).arg(&linked));
-    // Beside the program.
+    // In the program's directory.
     assert_has_names(&load(&linked));
-    // In .debug beside it.
+    // In .debug there.
     let below = workshop.path(".debug");
     std::fs::create_dir(&below).unwrap();
     std::fs::rename(&debug, below.join("elsewhere.debug")).unwrap();
@@ -174,8 +174,8 @@ fn carried_symbols_that_are_cut_off_are_said() {
     assert!(module.find("helper").is_err());
 }
 
-/// A client that is a script. Another process writes it: a file that this one had open for writing might still be so
-/// in a child that a test beside it has just forked, and then could not be executed.
+/// A client that is a script. Another process writes it: a child that another test has just forked may still have a
+/// file of this process open for writing, and then the file cannot be executed.
 fn client(workshop: &Workshop, script: &str, limit: Duration) -> DebugSources {
     let (text, program) = (
         workshop.path("script.txt"),

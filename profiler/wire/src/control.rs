@@ -23,7 +23,8 @@ pub enum Mode {
 /// `PID_MAX_LIMIT` is 2^22).
 pub const FOREIGN_SESSION: i32 = i32::MAX;
 
-/// In [`Control::fault_probe`]: the instruction was in no hook but in one of the functions that the agent has in place of the C library's.
+/// In [`Control::fault_probe`]: the instruction was in no hook, but in one of the agent's replacements of C library
+/// functions.
 pub const FAULT_IN_FUNCTION: u32 = u32::MAX;
 /// Bytes of [`Control::fault_function`].
 pub const FAULT_FUNCTION_BYTES: usize = 32;
@@ -75,9 +76,11 @@ pub struct Control {
     pub threads_without_ring: AtomicU32,
     /// Times a plan was applied.
     pub applications: AtomicU32,
-    /// Breakpoints met: of calls that are trapped to learn whom they call, and of instructions that were being changed.
+    /// Breakpoints hit: at calls that are trapped to learn their callees, and at instructions that were being
+    /// changed.
     pub traps: AtomicU64,
-    /// So many calls may yet be trapped to learn whom they call, in all processes: the session adds to it bit by bit, each trap takes one.
+    /// Calls that may still be trapped to learn their callees, in all processes: the session adds to it in small
+    /// steps, each trap takes one.
     pub traps_left: AtomicI64,
     /// Calls not recorded because a shadow stack was full.
     pub shadow_full: AtomicU64,
@@ -85,7 +88,7 @@ pub struct Control {
     pub labels_unread: AtomicU64,
     /// Intervals whose calls, or whose own end, could not be followed because the thread went on with another stack.
     pub intervals_switched: AtomicU64,
-    /// Calls that returned in a later interval than they began in, on a stack that was left meanwhile: not timed.
+    /// Calls that returned in a later interval than they began in, on a stack that was left in between: not timed.
     pub calls_suspended: AtomicU64,
     /// Calls that were left in a way that only their stale frames showed: neither by the unwinder nor by `longjmp`.
     pub calls_left_unseen: AtomicU64,
@@ -94,7 +97,7 @@ pub struct Control {
     /// 1: the session has seen from outside that a process installed a filter of system calls which its agent did not notice.
     /// All agents make no system calls any more.
     pub filter_seen: AtomicU32,
-    /// Processes whose code stays as it is, by [`Frozen`].
+    /// Processes whose code is not changed, by [`Frozen`].
     pub frozen: [AtomicU32; Frozen::COUNT],
     /// Instructions of the agent's that failed and were left: their processes went on without hooks.
     pub faults: AtomicU32,
@@ -111,7 +114,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// So many ends on other threads are counted; from then on the counter is only read, which costs threads that share it nothing.
+    /// Ends on other threads are counted up to this number. From then on the counter is only read, which costs
+    /// threads that share it nothing.
     pub const ENDS_ELSEWHERE_MAX: u64 = 1000;
 }
 
@@ -125,7 +129,7 @@ pub enum Frozen {
     Runtime = 1,
     /// It has given up the right to make code writable (`PR_SET_MDWE`).
     WriteExecute = 2,
-    /// It may install a filter by an instruction of its own ([`Fixed::Unseen`]), and so is treated as if it had.
+    /// It may install a filter by an inline instruction ([`Fixed::Unseen`]), and so is treated as if it had.
     Unseen = 3,
     /// It was forked while another thread of its parent held the lock of the loader's list of files, which belongs to nobody there.
     Loader = 4,
@@ -144,7 +148,7 @@ pub enum Fixed {
     No = 0,
     /// Its runtime takes breakpoints for its own (Go).
     Runtime = 1,
-    /// It may install a filter of system calls by an instruction of its own, which the agent would not notice.
+    /// It may install a filter of system calls by an inline instruction, which the agent would not notice.
     Unseen = 2,
 }
 

@@ -66,7 +66,7 @@ const _: () = assert!(STAMP_BITS + u8::BITS <= crate::record::DURATION_BITS);
 pub struct Object {
     /// Equal where the objects are.
     pub key: u64,
-    /// What it is.
+    /// The kind of call.
     pub kind: Kind,
 }
 
@@ -181,7 +181,7 @@ pub enum Event<'a> {
         /// When it happened.
         at: u64,
     },
-    /// The thread was blocked, and goes on.
+    /// The thread was blocked, and continues.
     Wait {
         /// Since when.
         start: u64,
@@ -215,7 +215,7 @@ pub enum Event<'a> {
         /// Which task.
         object: Object,
     },
-    /// An interval with a key begins; it may end on another thread. The thread works for it from now on.
+    /// An interval with a key begins; it may end on another thread. From this point on, the thread works on it.
     BeginKeyed {
         /// When it happened.
         at: u64,
@@ -226,14 +226,15 @@ pub enum Event<'a> {
         /// Its label.
         label: LabelValue<'a>,
     },
-    /// The thread works for the interval with this key from now on; 0: for none.
+    /// From this point on, the thread works on the interval with this key; 0: on none.
     Work {
         /// When it happened.
         at: u64,
         /// The interval's key.
         key: u64,
     },
-    /// The interval with this key is of the class that the label names or, where the label is W3C's `traceparent`, works for that span.
+    /// The label is the class of the interval with this key. A label that is a W3C `traceparent` is the span that the
+    /// interval belongs to.
     Class {
         /// The interval's key; 0 for the one that is open on the thread and stays there.
         key: u64,
@@ -396,7 +397,7 @@ impl<'a> Parts<'a> {
         Parts::of(Record::marker(marker, start, payload))
     }
 
-    /// A marker with open calls behind it, whose number is in the low bits of its payload.
+    /// A marker that open calls follow; their number is in the low bits of its payload.
     fn with_open(marker: Marker, at: u64, payload: u64, open: &'a [Open]) -> Parts<'a> {
         let behind = &open[..open.len().min(crate::waits::OPEN_MAX)];
         Parts {

@@ -1,10 +1,12 @@
 //! What a session and the agent in a Java virtual machine say to each other over a socket.
 //!
-//! The JVM calls the agent on a thread of its own (`Agent_OnAttach`). The agent connects to the session's socket, does what it is asked
-//! message by message, and returns at [`Request::Done`] or when the session is gone. There is no thread of ours in the JVM.
+//! The JVM calls the agent on a separate thread (`Agent_OnAttach`). The agent connects to the session's socket and
+//! answers message by message. It returns at [`Request::Done`] or when the session is gone. The agent adds no thread
+//! to the JVM.
 //!
-//! A message is its length, then a byte that says what it is, then its fields. Numbers are little-endian; texts and lists have their
-//! length before them. Class files, names and descriptors are as in the JVM: names with slashes, in modified UTF-8.
+//! A message is its length, a byte for its kind, and its fields. Numbers are little-endian; texts and lists have
+//! their length before them. Class files, names and descriptors are as in the JVM: names with slashes, in modified
+//! UTF-8.
 //!
 //! ```text
 //! Join      the descriptor of the arena (SCM_RIGHTS), [helper] -> Joined base, probes_max, left_behind | Failed why
@@ -30,7 +32,7 @@ pub const CALIBRATION_PROBE: u32 = JAVA_PROBES_MAX as u32 - 1;
 /// The class that has the probes' methods, a part of the module `java.base`.
 pub const HELPER_CLASS: &str = "java/lang/EvenkeelProbe";
 
-/// A message of more bytes is none of ours.
+/// Longest message; a longer one does not come from evenkeel.
 pub const MESSAGE_MAX: usize = 64 << 20;
 
 /// What a session asks for.
@@ -148,7 +150,7 @@ impl Message {
 pub struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Those of a message without its length: the byte that says what it is, and the fields.
+    /// The fields of a message without its length, and the byte for its kind.
     pub fn of(message: &'a [u8]) -> Option<(u8, Fields<'a>)> {
         let (&kind, fields) = message.split_first()?;
         Some((kind, Fields(fields)))

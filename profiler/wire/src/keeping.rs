@@ -1,8 +1,9 @@
 //! Which intervals are kept, once their latency is known.
 //!
-//! An interval of latency class `c` is kept with probability 2^-k, where k is the table's entry for `c`. Its weight is then 2^k: it counts
-//! as so many intervals. Slow intervals have k = 0, so all of them are kept. A sum over kept intervals, each times its weight, estimates the
-//! sum over all without bias, whatever the table says (Horvitz and Thompson 1952). Weights are powers of two, so sums stay integers.
+//! An interval of latency class `c` is kept with probability 2^-k, where k is the table's entry for `c`. Its weight
+//! is then 2^k: the number of intervals that it represents. Slow intervals have k = 0, so all of them are kept. A sum
+//! over kept intervals, each times its weight, estimates the sum over all without bias, whatever the table holds
+//! (Horvitz and Thompson 1952). Weights are powers of two, so sums stay integers.
 
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -17,7 +18,7 @@ impl Keep {
     pub const ALL: Keep = Keep(0);
     /// The largest k: one interval in 1,024.
     pub const LOG2_MAX: u8 = 10;
-    /// The fewest: one in so many.
+    /// The largest weight.
     pub const MOST: Keep = Keep(Keep::LOG2_MAX);
 
     /// One in 2^k. A k that no session writes keeps every interval.
@@ -82,7 +83,7 @@ mod tests {
     /// What lies in memory that another program has written over.
     #[test]
     fn an_impossible_entry_keeps_everything() {
-        // SAFETY: atomic bytes, of which every value is valid.
+        // SAFETY: atomic bytes; every value is valid.
         let table: KeepTable = unsafe { core::mem::transmute([0xa5_u8; LATENCY_CLASSES]) };
         for ticks in [0, 1, 1 << 20, u64::MAX] {
             assert_eq!(table.of(ticks), Keep::ALL);

@@ -29,7 +29,7 @@ pub const fn latency_class(ticks: u64) -> usize {
     (shift as u64 * OCTAVE + (ticks >> shift)) as usize
 }
 
-/// Smallest latency of a class, ticks; that of the class behind the last one is the largest number.
+/// Smallest latency of a class, ticks. The start of the class after the last one is the largest number.
 pub const fn latency_class_start(class: usize) -> u64 {
     if class >= LATENCY_CLASSES {
         return u64::MAX;

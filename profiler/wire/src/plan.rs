@@ -67,7 +67,7 @@ pub enum Role {
     Enqueue = 8,
     /// The call takes a task out of a queue: it has it when it returns.
     Dequeue = 9,
-    /// The thread works for the interval from this call on.
+    /// From this call on, the thread works on the interval.
     Work = 10,
     /// The interval of this key begins when this call begins; it may end on another thread. It may have a label.
     BeginKeyed = 11,
@@ -181,8 +181,8 @@ pub struct Probe {
     pub label_argument: u8,
     /// Which argument is the key of a [`Role::Acquire`] and its like, or [`KEY_RETURNED`].
     pub key_argument: u8,
-    /// Arguments of the call that are functions which it calls back, a bit each, the lowest for the first: while discovering, these are
-    /// noted in place of the callee.
+    /// Arguments of the call that are callbacks, a bit each, the lowest for the first. Discovery records these
+    /// instead of the callee.
     pub callbacks: u8,
     _align: u8,
     /// Address of the variable in the module's file that points to the label, for [`Label::Variable`].
@@ -216,7 +216,7 @@ pub struct Piece {
     pub fix: u8,
     /// Offset of the 32-bit field.
     pub at: u8,
-    /// Offset of the original instruction from the function's entry: where a thread that stood before it goes on.
+    /// Offset of the original instruction from the function's entry: a thread that stopped before it continues there.
     pub origin: u8,
     _pad: u32,
     /// Address (in the file) that the field means.
@@ -224,7 +224,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// A piece of `bytes` that stands for the instruction at `origin`.
+    /// A piece of `bytes` that replaces the instruction at `origin`.
     pub fn new(bytes: &[u8], origin: u8, fix: PieceFix, at: u8, target: u64) -> Piece {
         let mut piece = Piece {
             len: bytes.len() as u8,
@@ -249,7 +249,7 @@ pub struct Displaced {
     pub count: u32,
     /// Bytes of original code they replace, at least [`crate::arch::code::JUMP_BYTES`].
     pub len: u32,
-    /// Where the function goes on; 0 where the last piece never falls through.
+    /// Where the function continues; 0 where the last piece never falls through.
     pub resume: u64,
     /// Offsets from the entry, as a bit set, at which an original instruction begins.
     pub boundaries: u32,

@@ -67,19 +67,20 @@ pub enum Marker {
     Enqueue = MARKER_FIRST + 3,
     /// The thread takes up a task, at `start`. [`Marker::Object`] follows.
     Dequeue = MARKER_FIRST + 4,
-    /// From `start` on the thread works for the interval that [`Marker::Object`] names; key 0: for none. Agents write it
-    /// behind [`Marker::BeginKeyed`], too, and with key 0 behind the [`Marker::EndKeyed`] of what the thread worked for.
+    /// From `start` on the thread works on the interval that [`Marker::Object`] names; key 0: on none. Agents also
+    /// write it after [`Marker::BeginKeyed`], and with key 0 after the [`Marker::EndKeyed`] of the thread's interval.
     Work = MARKER_FIRST + 5,
-    /// An interval with a key of its own begins at `start`; it may end on another thread. Payload as [`Marker::Begin`].
+    /// An interval with a key begins at `start`; it may end on another thread. Payload as [`Marker::Begin`].
     /// [`Marker::Object`] follows, then its label.
     BeginKeyed = MARKER_FIRST + 6,
     /// The interval that [`Marker::Object`] names ended at `start`. Otherwise as [`Marker::Wake`], but for the payload:
     /// plan generation << 8 | number of [`Marker::Open`].
     EndKeyed = MARKER_FIRST + 7,
-    /// The interval that [`Marker::Object`] names is of the class that the [`Marker::Label`] records behind it spell.
+    /// The class of the interval that [`Marker::Object`] names; the [`Marker::Label`] records after the object spell
+    /// it.
     Class = MARKER_FIRST + 8,
     /// An attribute of the interval that [`Marker::Object`] names: its value in `start`; [`Marker::Label`] records
-    /// behind the object spell its name.
+    /// after the object spell its name.
     Attribute = MARKER_FIRST + 9,
 }
 

@@ -1,11 +1,11 @@
 //! A thread's ring: one producer (the thread and the signal handlers on it), one consumer (the session).
 //!
-//! The producer checks `position < limit`, reserves with one addition (atomic against signals on the same
-//! thread) and writes the word with the lap bit last ([`crate::arch::order`]), so that a reader that sees the lap bit
-//! it expects sees the whole record. The consumer copies what is complete and then moves `limit` up. When the ring is
-//! full the producer counts and drops: it never waits, and the consumer never reads a record that may be overwritten. An
-//! interval that lost a record says so itself, with a [`crate::Marker::Gap`] before its end; if that finds no room, the
-//! end is not written either.
+//! The producer checks `position < limit` and reserves with one addition (atomic against signals on the same thread).
+//! It writes the word with the lap bit last ([`crate::arch::order`]), so a reader that sees the expected lap bit sees
+//! the whole record. The consumer copies complete records and then moves `limit` up. When the ring is full the
+//! producer counts and drops: it never waits, and the consumer never reads a record that may be overwritten. An
+//! interval that lost a record has a [`crate::Marker::Gap`] before its end; if that finds no room, the end is not
+//! written either.
 //!
 //! # Intervals that give their space back
 //! Whether an interval is kept is decided when it ends (`wire/src/keeping.rs`). Until then its records are not read: the consumer reads up to
@@ -40,8 +40,8 @@ pub const RING_SLACK_BYTES: usize = 1024 * 16;
 /// Where the records begin, from the header.
 pub const RECORDS_AT: usize = 3 * 4096;
 
-/// Head of a ring. Positions count bytes ever written and begin at [`RING_BYTES`], so that the first lap is odd
-/// and the zeroed memory of a new ring reads as "not yet written".
+/// Head of a ring. Positions count bytes ever written and begin at [`RING_BYTES`]. So the first lap is odd, and the
+/// zeroed memory of a new ring reads as "not yet written".
 #[repr(C, align(64))]
 pub struct RingHeader {
     /// Producer: bytes reserved.
@@ -60,7 +60,8 @@ pub struct RingHeader {
     pub unplanned: AtomicU64,
     /// Producer: what lies below is settled.
     pub published: AtomicU64,
-    /// Producer: where the open interval begins that may give its space back; 0: there is none. Consumer: plus 1, it is claimed.
+    /// Producer: the start of an open interval that may give its space back; 0 without one. Consumer: plus 1 if it is
+    /// claimed.
     pub open: AtomicU64,
     /// Producer: when the thread's open interval began, ticks; 0 while none is open. The session looks at intervals that take long
     /// while they last.
@@ -134,7 +135,7 @@ impl RingHeader {
 
 /// The bit of [`RingHeader::open`] that the consumer sets.
 const CLAIMED: u64 = 1;
-/// An interval of so many bytes is claimed.
+/// Size from which an interval is claimed.
 const CLAIMED_FROM_BYTES: u64 = RING_BYTES as u64 / 4;
 const _: () = assert!(CLAIMED_FROM_BYTES > 4 * RING_SLACK_BYTES as u64);
 
@@ -152,7 +153,7 @@ pub enum RingState {
     Claimed = 2,
     /// A thread writes to it.
     Live = 3,
-    /// Its thread has ended: the session drains what is left and frees it, or another thread goes on with it.
+    /// Its thread has ended: the session drains the rest and frees it, or another thread takes it over.
     Dead = 4,
 }
 

@@ -1,6 +1,6 @@
-//! Copies of stacks: of threads that release something for which others wait while none of their calls is timed, and of those on which
-//! an interval begins or ends that is no single call. An agent copies words and unwinds nothing; the session, which has the tables for that,
-//! finds the functions that were active.
+//! Copies of stacks. They are taken of threads that release something while none of their calls is timed and others
+//! wait. They are also taken where an interval begins or ends that is no single call. An agent copies words and
+//! unwinds nothing. The session has the tables for that, and finds the functions that were active.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64};

@@ -1,7 +1,7 @@
-//! Who waits for what, so that a release which nobody waits for costs a load.
+//! Counts of waiters, so that a release without a waiter costs one load.
 //!
-//! Objects are hashed to the slots of one table that all processes share. A waiter counts itself in *before* its last try to
-//! do without waiting, and out when it goes on; a releaser looks before it releases, and once more after:
+//! Objects are hashed to the slots of one table that all processes share. A waiter counts itself in *before* its last
+//! try without waiting, and out when it continues. A releaser looks before it releases, and once more after:
 //!
 //! ```text
 //! waiter                                   releaser
@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*};
 
 /// log2 of the number of slots that objects are hashed to.
 const SLOTS_SHIFT: u32 = 14;
-/// Slot of those who wait for one of several descriptors: whoever writes to any looks here, too.
+/// Slot of threads that wait for one of several descriptors: every writer to a descriptor looks here, too.
 pub const POLLERS: usize = 1 << SLOTS_SHIFT;
 /// Slots in all; the pollers' is alone in its cache line.
 pub const WAITERS_LEN: usize = POLLERS + 4;
@@ -61,7 +61,7 @@ impl Waiters {
         self.state.fetch_add(1 << 32 | 1, SeqCst);
     }
 
-    /// It goes on.
+    /// The waiter continues.
     #[inline]
     pub fn retire(&self) {
         self.state.fetch_sub(1, Release);

@@ -15,26 +15,26 @@
 //! [`Kind::Thread`] if the C library created the thread, or if `fork` created the process; it ends with `Wake` of
 //! [`Kind::Join`].
 //!
-//! **Pairing.** A wait of thread T for an object that ended at t is paired with the last wake of the same key and a matching
-//! kind ([`Kind::woken_by`]) by another thread at or before t. Wakes say that somebody *may* be waiting: not every wake
-//! ends a wait, and a wake may precede the beginning of the wait it ends by as long as its releaser took from saying so to
-//! doing it. As a waker writes before it releases, its record is in its ring before the waiter runs on: whoever has
-//! read the waiter's record finds the waker's at its next look at all rings. One exception: a release during which somebody began
-//! to wait is recorded right after it, with the time at which that wait was announced.
+//! **Pairing.** A wait of thread T for an object that ended at t is paired with a wake by another thread: the last
+//! one at or before t with the same key and a matching kind ([`Kind::woken_by`]). A wake says that somebody *may* be
+//! waiting, so not every wake ends a wait. It may precede the beginning of the wait that it ends, because it is
+//! written before the release. For the same reason its record is in its ring before the waiter continues. A reader of
+//! the waiter's record finds the waker's at its next look at all rings. There is one exception. A wait that began
+//! during a release is recorded right after the release, with the time at which the wait was announced.
 //!
-//! Wakes are written only where somebody may be waiting, waits only where a thread blocked (or made a system call that
-//! may, and that took long enough to have slept): an uncontended lock writes nothing.
+//! Wakes are written only where somebody may be waiting. Waits are written only where a thread blocked, or made a
+//! system call that took long enough to have slept. An uncontended lock writes nothing.
 //!
-//! **A condition variable** releases a mutex, waits, and acquires the mutex again: before its `Wait` stands a `Wake` of
-//! the mutex if somebody wants it, and its `Wait` has two objects, the condition and then the mutex. It ended by the later of
-//! the two wakes.
+//! **A condition variable** releases a mutex, waits, and acquires the mutex again. A `Wake` of the mutex precedes its
+//! `Wait` if another thread wants the mutex. The `Wait` has two objects, the condition and then the mutex; it ended
+//! by the later of the two wakes.
 //!
-//! **A wait that ended by its time limit** is of [`Kind::Timer`], with the key of what was waited for; a wait that was only
-//! for a time has key 0. A poll that found several descriptors ready names the first.
+//! **A wait that ended by its time limit** is of [`Kind::Timer`], with the key of the object. A pure sleep has key 0.
+//! A poll that found several descriptors ready names the first.
 //!
-//! **Keys** are equal where the objects are: an address, mixed with the process for memory of one process, with the
-//! file and offset for shared memory; a connection's two ends and direction; what the user passed ([`SHARED_ID`]). Agents
-//! make them. Keys of different kinds never mean the same thing.
+//! **Keys** are equal where the objects are. A key is an address, mixed with the process for private memory, and with
+//! the file and offset for shared memory. For a connection it is the two ends and the direction; for the user's own
+//! objects the given number ([`SHARED_ID`]). Agents make them. Keys of different kinds never mean the same object.
 
 /// Bit of an interval's or task's identity, as the user passes it, that makes it one of all processes. Without it, it
 /// is one of its process, so that pointers serve.

@@ -1,5 +1,6 @@
-//! The protocol by which intervals give their space in a ring back, model-checked against the consumer, as `ring_model` is for the rest: the
-//! model of `RingHeader::open`, `take_back`, `publish`, `give_back` and `readable`. Positions count records; nothing fills the ring.
+//! Model-checks the protocol by which intervals give their ring space back, against the consumer; `ring_model` checks
+//! the rest. It models `RingHeader::open`, `take_back`, `publish`, `give_back` and `readable`. Positions count
+//! records, and nothing fills the ring.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering::*};
@@ -110,7 +111,7 @@ impl Reader {
     }
 }
 
-/// Each interval that was read is whole, in order, and stands for as many as it should; each that should be was read.
+/// Each interval that was read is whole, in order, and has the right weight; each that should be read was read.
 fn check(records: &[u64], intervals: &[(u64, Drawn)]) {
     let mut rest = records;
     for (serial, &(calls, drawn)) in (1..).zip(intervals) {

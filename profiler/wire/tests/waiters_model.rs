@@ -1,8 +1,8 @@
 //! The protocol of `evenkeel_wire::waiters`, explored by loom: no wait that a release ends goes without its wake, early or
 //! late, and nobody is reported who never waited.
 //!
-//! The lock is a word: waiters count themselves in before their last try, and the releaser looks before and after. Fences
-//! stand for what locked instructions do on x86-64; loom takes sequential consistency from them alone.
+//! The lock is a word: waiters count themselves in before their last try, and the releaser looks before and after.
+//! Fences model the locked instructions of x86-64, because loom derives sequential consistency from fences alone.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, fence};

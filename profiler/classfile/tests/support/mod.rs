@@ -14,7 +14,8 @@ pub const HELPER: Helper<'static> = Helper {
 /// A JDK by its directory, which has `bin/java` and `bin/javac`.
 pub struct Jdk(PathBuf);
 
-/// All JDKs found: where `JAVA_HOME` says, where Debian keeps them, and that whose compiler is on PATH. Says so where there is none.
+/// All JDKs found: at `JAVA_HOME`, where Debian keeps them, and of the compiler on PATH. Prints a message if there is
+/// none.
 pub fn jdks() -> Vec<Jdk> {
     let mut homes: Vec<PathBuf> = std::env::var_os("JAVA_HOME")
         .map(PathBuf::from)

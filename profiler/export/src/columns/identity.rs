@@ -37,7 +37,7 @@ impl NodeIds {
         }
     }
 
-    /// Of two paths that read the same, the later has its number behind it.
+    /// Of two paths that read the same, the later gets its number as a suffix.
     fn add(&mut self, mut text: String) {
         let count = self.met.entry(text.clone()).or_default();
         *count += 1;

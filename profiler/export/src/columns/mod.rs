@@ -9,8 +9,8 @@
 //! place     files that appear all at once, or not at all
 //! ```
 //!
-//! Unlike other formats this one is no picture of a profile: it holds intervals one by one, and sums that add up over hosts and minutes,
-//! from which the profile can be computed, in SQL.
+//! Unlike other formats this one is no picture of a profile. It holds single intervals, and sums that add up over
+//! hosts and minutes; SQL can compute the profile from them.
 
 mod identity;
 mod moments;
@@ -80,7 +80,7 @@ pub enum Error {
     },
     /// The directory has tables of another interval, or of another program.
     #[error(
-        "{} has tables of the {what} {there}, and these recordings are of {here}: shares are of one interval's latency in one program; export them to a directory of their own",
+        "{} has tables of the {what} {there}, and these recordings are of {here}. Shares only make sense for one interval of one program: export them to another directory",
         path.display()
     )]
     Other {

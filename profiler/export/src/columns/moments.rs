@@ -10,7 +10,8 @@ use evenkeel_analysis::intervals::classes::ClassSums;
 use evenkeel_analysis::sums::paths::{Paths, ROOT};
 use evenkeel_analysis::sums::{NodeSums as ProfileSums, Sums};
 
-/// Sums at one node: of X, X², X L, x, x², x L, N, N² and N X, where X is inclusive ticks, x exclusive ticks, N calls, L the latency.
+/// Sums at one node: of X, X², X L, x, x², x L, N, N² and N X. X is inclusive ticks, x exclusive ticks, N calls, and
+/// L the latency.
 pub type NodeSums = [i128; 9];
 
 /// Sums over some intervals.
@@ -23,7 +24,8 @@ pub struct Moments {
     /// Of products of the inclusive times of two siblings, the later first; or of a node's with the exclusive time of its parent, which is
     /// then the second.
     pub pairs: BTreeMap<(u32, u32), i128>,
-    /// Not all sums are known, as of a class in a recording of sums: those of X, X L, x and x L are, and at the root that of X².
+    /// Not all sums are known, as for a class in a recording of sums. Known are X, X L, x and x L, and at the root
+    /// X².
     pub is_partial: bool,
 }
 

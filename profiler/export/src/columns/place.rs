@@ -1,9 +1,9 @@
 //! Files that appear all at once, or not at all.
 //!
-//! An export is many files, and a file system renames one at a time. So they are written to a folder of their own, and when
-//! all of them are safe on the disk, one rename of that folder says so. From then on the export has happened: whoever comes
-//! next, an export or a query, moves what is still in such a folder to its place (`finish_all`). What a killed export leaves before
-//! that rename is never looked at, and removed by the next.
+//! An export has many files, and a file system renames one at a time. So the files are written to a separate folder.
+//! When all of them are safe on the disk, one rename of that folder completes the export. The next export or query
+//! moves the files of such a folder to their place (`finish_all`). The remains of an export that was killed earlier
+//! are never read, and the next export removes them.
 
 use std::fs::{self, File};
 use std::io;

@@ -23,7 +23,7 @@ const BATCH_ROWS: usize = 1 << 13;
 /// Rows of a row group, which is kept in memory until it is full.
 const GROUP_ROWS: usize = 1 << 18;
 
-/// What stands in a column.
+/// The value of a column.
 #[derive(Clone, Copy, Debug)]
 pub enum Cell<'a> {
     /// Nothing.

@@ -1,5 +1,5 @@
-//! The tables and their columns: a contract with whoever has files of yesterday. Fields may be added with a new version; none is renamed
-//! or given another meaning. `tests/columns/schema-vN.txt` is what version N was, and a test compares.
+//! The tables and their columns: a contract with users who have older files. Fields may be added with a new version;
+//! none is renamed or given another meaning. `tests/columns/schema-vN.txt` describes version N, and a test compares.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! What a directory's tables are about: an interval of a program. Shares, tails and factors are of one interval's latency: of the tables of two,
-//! or of two servers that call theirs alike, every engine would make numbers that mean nothing.
+//! The subject of a directory's tables: an interval of a program. Shares, tails and factors refer to one interval's
+//! latency. Tables of two intervals, or of two programs that name theirs alike, would give every engine meaningless
+//! numbers.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,7 +14,7 @@ use super::{Error, Run};
 /// Folders above a table's files: day and host.
 const DEPTH: u32 = 2;
 
-/// Interval and program, as far as files say so.
+/// Interval and program, as far as the files have them.
 #[derive(Debug, Default)]
 pub struct Subject {
     interval: Option<String>,
@@ -28,7 +29,7 @@ impl Subject {
             .unwrap_or_default()
     }
 
-    /// A damaged file is for whoever reads it to refuse.
+    /// A damaged file is left to its reader to refuse.
     fn of(file: &Path) -> Option<Subject> {
         let reader = SerializedFileReader::new(File::open(file).ok()?).ok()?;
         let about = reader.metadata().file_metadata().key_value_metadata();

@@ -10,7 +10,7 @@ pub struct Trace {
     pub packet: Vec<TracePacket>,
 }
 
-/// One thing that is said.
+/// One packet of a trace.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
     /// Nanoseconds.

@@ -1,5 +1,5 @@
-//! Perfetto's trace (<https://ui.perfetto.dev>): each critical path is a group of tracks: the path itself as a flame chart, and the
-//! threads that it crosses, with arrows from one to the next.
+//! Perfetto's trace (<https://ui.perfetto.dev>). Each critical path is a group of tracks: the path as a flame chart,
+//! and the threads that it crosses, with arrows from one to the next.
 
 mod messages;
 
@@ -21,7 +21,7 @@ pub struct Perfetto;
 /// All packets are of one writer, which says all there is to know in the first of them.
 const SEQUENCE: u32 = 1;
 const SEQUENCE_STATE_CLEARED: u32 = 1;
-/// Tracks are in the order in which they are said.
+/// Tracks appear in the order in which they are written.
 const EXPLICIT_ORDER: i32 = 3;
 
 impl Format for Perfetto {

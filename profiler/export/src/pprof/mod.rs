@@ -1,4 +1,5 @@
-//! pprof's format: every weight is a sample type of its own (`go tool pprof -sample_index=p99`), negative ones as they are.
+//! pprof's format: every weight is a separate sample type (`go tool pprof -sample_index=p99`); negative weights stay
+//! negative.
 //!
 //! pprof takes a file without compression as well, and whoever wants it smaller has gzip.
 
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
     use crate::weights::tests::export;
 
-    /// The calls of f stand in root.c:7, so that is where root is; where f itself is nobody knows.
+    /// f is called in root.c:7, so that is root's line; the line inside of f is unknown.
     #[test]
     fn a_line_is_where_the_call_below_is_made() {
         let profile = export();

@@ -219,7 +219,7 @@ fn hookable(places: Vec<Place>, module: &Module) -> Result<(Vec<Place>, Refused)
     Ok((hooked, refused))
 }
 
-/// Functions that call both a beginning and an end; all callers of either if there is none.
+/// Functions that call both a beginning and an end; without any, all callers of either.
 fn common_callers(module: &Module, begins: &[u64], ends: &[u64]) -> Vec<u64> {
     let callers = |entries: &[u64]| -> Vec<u64> {
         let mut all: Vec<u64> = entries

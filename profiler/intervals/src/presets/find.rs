@@ -1,4 +1,4 @@
-//! Finding functions in a stripped binary without guessing: by their exported names, and by whom they call.
+//! Finds functions in a stripped binary without guessing: by their exported names, and by their callees.
 
 use std::collections::BTreeSet;
 

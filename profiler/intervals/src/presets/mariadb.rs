@@ -23,16 +23,17 @@ pub const MARIADB: Preset = Preset {
         },
         KnownInterval {
             name: "transaction",
-            help: "from BEGIN to COMMIT or ROLLBACK, with the client's think time as a node of its own",
+            help: "from BEGIN to COMMIT or ROLLBACK, with the client's think time as a separate node",
             keyed: false,
             find: transaction,
         },
     ],
 };
 
-/// `dispatch_command(command, thd, packet, length, ..)` (sql/sql_parse.cc) runs one command, whichever thread has taken it
-/// up. The packet of a query is its text, terminated by a zero, and that of a prepared statement's execution is binary: the text of either
-/// is what `Query_cache::send_result_to_client(thd, sql, length)` is asked for, whether there is a cache or not (sql/sql_cache.h).
+/// `dispatch_command(command, thd, packet, length, ..)` (sql/sql_parse.cc) runs one command, on any thread of the
+/// pool. A query's packet is its text, terminated by a zero; the packet of a prepared statement's execution is
+/// binary. Both texts are an argument of `Query_cache::send_result_to_client(thd, sql, length)`, even without a cache
+/// (sql/sql_cache.h).
 fn statement(module: &Module) -> Result<Interval, String> {
     let dispatch = function(module, "dispatch_command")?;
     let whole = Meaning::of(Role::Whole);
@@ -60,8 +61,8 @@ fn statement(module: &Module) -> Result<Interval, String> {
 /// `trans_begin`, `trans_commit` and `trans_rollback` (sql/transaction.cc) carry out the statements of these names. In
 /// between, the connection's thread waits for its client where `do_command` reads a packet.
 ///
-/// In a pool of threads each statement may run on another: what goes from thread to thread is the connection's `THD`, the first
-/// argument of these three and the second of `dispatch_command`.
+/// In a pool of threads each statement may run on another thread. The connection's `THD` moves along: it is the first
+/// argument of these three functions and the second of `dispatch_command`.
 fn transaction(module: &Module) -> Result<Interval, String> {
     let command = function(module, "do_command")?;
     let at = |name: &str, role| -> Result<_, String> {

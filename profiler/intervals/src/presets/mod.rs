@@ -1,8 +1,8 @@
 //! Intervals that are known by the program: how to find them in a stripped binary without guessing.
 //!
-//! A static function of a stripped program has no name. A preset describes it by exported functions that it alone calls
-//! and is called by, and demands that exactly one function fits. More functions are known in the same way as data (`names.rs`), and
-//! shown by the names inferred.
+//! A static function of a stripped program has no name. A preset describes it by exported functions: the only ones
+//! that it calls and is called by. Exactly one function must fit. Further functions are described as data
+//! (`names.rs`), and shown by the inferred names.
 
 mod apache;
 mod find;
@@ -32,7 +32,7 @@ impl Preset {
     /// The preset of this name.
     ///
     /// # Errors
-    /// There is none; the error lists them.
+    /// No preset has this name; the error lists the names.
     pub fn named(name: &str) -> Result<&'static Preset, Error> {
         PRESETS
             .iter()

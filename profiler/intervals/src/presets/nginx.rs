@@ -17,14 +17,14 @@ pub const NGINX: Preset = Preset {
     version: Some("nginx/"),
     intervals: &[KnownInterval {
         name: "request",
-        help: "one request, from its creation to its end, however many others the event loop serves meanwhile",
+        help: "one request, from its creation to its end, however many others the event loop serves in between",
         keyed: true,
         find: request,
     }],
 };
 
 /// A request is the `ngx_http_request_t` that `ngx_http_create_request` returns and `ngx_http_free_request` is given
-/// (http/ngx_http_request.c). Whatever takes it as its first argument works for it.
+/// (http/ngx_http_request.c). Every function with it as the first argument works on the request.
 fn request(module: &Module) -> Result<Interval, String> {
     let at = |name: &str, role, key| -> Result<_, String> {
         let meaning = Meaning::of(role).keyed(key);
@@ -47,7 +47,7 @@ fn request(module: &Module) -> Result<Interval, String> {
         boundaries,
         unhooked: Vec::new(),
         scope: vec![process, phases],
-        outside: "the TLS handshake of a connection (SSL_do_handshake), and its wait for a worker that serves another, which come before its request; what stream and mail hand on is no request",
+        outside: "a connection's TLS handshake (SSL_do_handshake), and its wait for a busy worker, which precede its request; traffic of the stream and mail modules is no request",
         clients: Vec::new(),
         height: height(module, process) + 1,
     })

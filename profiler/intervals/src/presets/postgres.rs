@@ -26,7 +26,7 @@ pub const POSTGRES: Preset = Preset {
         },
         KnownInterval {
             name: "transaction",
-            help: "from begin to commit or rollback, with the client's think time as a node of its own",
+            help: "from begin to commit or rollback, with the client's think time as a separate node",
             keyed: false,
             find: transaction,
         },
@@ -63,10 +63,10 @@ fn statement(module: &Module) -> Result<Interval, String> {
     })
 }
 
-/// A statement of the extended protocol begins with the first of Parse, Bind and Execute: each begins with start_xact_command, the
-/// function that both exec_simple_query and PostgresMain call and that calls StartTransactionCommand. It is what PortalRun
-/// executes. What it did is committed, outside of a transaction, with the Sync that follows, after which ReadyForQuery tells the client that
-/// it is its turn; the next statement of a pipeline begins without.
+/// A statement of the extended protocol begins with the first of Parse, Bind and Execute. Each of these begins with
+/// start_xact_command, the function that both exec_simple_query and PostgresMain call and that calls
+/// StartTransactionCommand. PortalRun executes the statement. Outside of a transaction, the following Sync commits
+/// it, and ReadyForQuery passes the turn to the client. The next statement of a pipeline begins without that.
 ///
 /// The functions of the messages are static, and called by PostgresMain alone, into which most compilers put them. Nothing where they have
 /// put start_xact_command into its callers, too.

@@ -21,7 +21,7 @@ pub struct Preset {
     pub(super) functions: &'static str,
     /// What stands next to the version in a text of the program, where it has such a text.
     pub version: Option<&'static str>,
-    /// Intervals it knows, the default first, each with what it is.
+    /// Its intervals with descriptions, the default first.
     pub intervals: &'static [KnownInterval],
 }
 

@@ -45,8 +45,9 @@ fn command(module: &Module) -> Result<Interval, String> {
     })
 }
 
-/// The event loop calls `afterSleep` when it has waited for its clients, and `beforeSleep` when it is about to wait again; the latter
-/// writes and syncs the append only file and sends replies (server.c, ae.c). Both are called through pointers, by `aeProcessEvents`.
+/// The event loop calls `afterSleep` when it has waited for its clients, and `beforeSleep` before it waits again. The
+/// latter writes and syncs the append only file and sends replies (server.c, ae.c). `aeProcessEvents` calls both
+/// through pointers.
 fn turn(module: &Module) -> Result<Interval, String> {
     let at = |name: &str, role| -> Result<_, String> {
         let meaning = Meaning::of(role);

@@ -3,7 +3,7 @@
 /// Longest version reported, in bytes.
 const LENGTH_MAX: usize = 80;
 
-/// The first zero-terminated text of `file` in which `mark` stands next to a digit; nothing if there is none.
+/// The first zero-terminated text of `file` in which `mark` is next to a digit; `None` without one.
 pub fn find(file: &[u8], mark: &str) -> Option<String> {
     let mark = mark.as_bytes();
     let mut from = 0;

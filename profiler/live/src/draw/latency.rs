@@ -36,7 +36,7 @@ pub fn draw(view: &View, area: Rect, buffer: &mut Buffer, palette: &Palette) {
             units::duration(row.to_ns)
         );
         let label = format!("{bounds:<20}{:>8} ", units::count(row.count));
-        // Tails are what it is about: a bin with anything in it shows.
+        // A bin with any interval has a bar, because the tail is what the histogram is for.
         let length = (row.count as f64 / most as f64 * room as f64).ceil() as usize;
         Line::from(vec![
             Span::raw(label),

@@ -1,4 +1,4 @@
-//! Who waits for whom.
+//! Waiters and their wakers.
 
 use evenkeel_report::{fit, units, words};
 use ratatui::text::{Line, Span};

@@ -1,9 +1,9 @@
 //! The clock of a profiled process beside that of its service's spans.
 //!
-//! Both are usually of one machine, whose time of day the recording knows from its beginning; speeds and steps of that clock come between. Of a span and
-//! the interval that works for it one lies within the other: a library makes the span around the handler, or the handler makes it. Where more than
-//! `BROKEN_MIN` of them do neither, the recording's times are shifted by the median of the shifts that centre one in the other
-//! (as `crate::clocks` does it between hosts).
+//! Both usually are of one machine, whose time of day the recording knows from its beginning; drift and steps of that
+//! clock add an error. A span and its interval lie one within the other: a library makes the span around the handler,
+//! or the handler makes it. Where more than `BROKEN_MIN` of them do not, the recording's times are shifted. The shift
+//! is the median of those that centre one in the other (as `crate::clocks` does it between hosts).
 
 use super::Work;
 use crate::clocks::{BROKEN_MIN, median};
@@ -12,7 +12,7 @@ use crate::span::Span;
 /// Pairs remembered, at most: the first.
 const PAIRS_MAX: usize = 1 << 16;
 
-/// A span and the interval that works for it: how much later the one begins and ends than the other.
+/// A span and its interval: how much later the interval begins and ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     begin_ns: i64,
@@ -48,7 +48,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Takes in a span and the interval that works for it.
+    /// Adds a span and its interval.
     pub(super) fn observe(&mut self, pair: Pair) {
         self.pairs += 1;
         self.broken += u64::from(pair.is_broken());
@@ -80,7 +80,7 @@ impl Clock {
         };
         (self.correction_ns != 0).then(|| {
             format!(
-                "The clock of {name} is {:.3} ms {way} that of its spans, by {} intervals of which {} neither contain their span nor lie within it: its times were corrected by that.",
+                "The clock of {name} is {:.3} ms {way} that of its spans, by {} intervals; {} neither contain their span nor lie within it. Its times were corrected by that.",
                 self.correction_ns.unsigned_abs() as f64 / 1e6,
                 self.pairs,
                 self.broken

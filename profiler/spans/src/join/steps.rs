@@ -8,7 +8,7 @@ use crate::critical::Call;
 pub enum What {
     /// A span of the trace, by its index.
     Span(u32),
-    /// A function: of which process and which one, called in the service of a span.
+    /// A function, by its process and number, called in the service of a span.
     Function {
         /// Index of the process.
         process: usize,
@@ -22,7 +22,7 @@ pub enum What {
 /// A stretch of a request's path that is within another: as [`Call`], in the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it is.
+    /// The kind of step.
     pub what: What,
     /// Index of the step that it is within; its own for the first.
     pub within: u32,

@@ -1,5 +1,5 @@
-//! Which span of which trace, as each format writes it. None of them allows 0, and OTLP knows no length but its own: what is something else would
-//! join spans that have nothing to do with each other, or tear a trace apart.
+//! Numbers of traces and spans, as each format writes them. No format allows 0, and OTLP requires one length. A wrong
+//! number would join unrelated spans, or tear a trace apart.
 
 use crate::counts::Counts;
 
@@ -39,7 +39,7 @@ impl Unusable {
 }
 
 impl Ids {
-    /// OTLP in protobuf: bytes, the highest first. A parent that is left out or all zeros is none.
+    /// OTLP in protobuf: bytes, the highest first. A missing parent, or one of zeros, means no parent.
     pub fn of_bytes(trace: &[u8], id: &[u8], parent: &[u8]) -> Result<Ids, Unusable> {
         let trace = trace.try_into().map(u128::from_be_bytes);
         let span = |bytes: &[u8]| bytes.try_into().map(u64::from_be_bytes);
@@ -70,7 +70,8 @@ impl Ids {
         })
     }
 
-    /// Jaeger: hexadecimal, at most so many digits; its early versions leave zeros at the beginning out, and traces may have 64 bits.
+    /// Jaeger: at most 32 hexadecimal digits for a trace, 16 for a span. Its early versions omit leading zeros, and
+    /// traces may have 64 bits.
     pub fn of_jaeger(trace: &str, id: &str, parent: &str) -> Result<Ids, Unusable> {
         match trace.len() <= 2 * TRACE_BYTES && id.len().max(parent.len()) <= 2 * SPAN_BYTES {
             true => Ids::of_digits(trace, id, parent),
@@ -101,7 +102,8 @@ impl Ids {
     }
 }
 
-/// Whether it is so many bytes in base64 of either alphabet, filled up to a multiple of four characters or not.
+/// Whether the text is this many bytes in base64 of either alphabet, with or without padding to a multiple of four
+/// characters.
 fn is_base64(text: &str, bytes: usize) -> bool {
     let digits = text.trim_end_matches('=');
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);

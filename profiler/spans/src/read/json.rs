@@ -131,8 +131,8 @@ impl Word<'_> {
     }
 }
 
-/// Reads documents; behind one that is none the next line is tried.
-/// `is_left` hears after each how many bytes are left.
+/// Reads documents; after an invalid one the next line is tried. `is_left` is told after each how many bytes are
+/// left.
 pub fn read(
     bytes: &[u8],
     into: &mut Converter,

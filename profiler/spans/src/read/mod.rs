@@ -74,7 +74,8 @@ fn content_in_steps(
     take: &mut dyn FnMut(Span, &mut Converter),
     progress: &mut dyn FnMut(u64, u64),
 ) {
-    // Once: what is packed in what was packed may go on without an end. What could be unpacked of a file that was cut is read all the same.
+    // Only one layer, because packed data may contain packed data without end. A file that was cut is read as far as
+    // it could be unpacked.
     let unpacked = packed::unpack(bytes);
     let bytes = match &unpacked {
         Some((unpacked, packed)) => {

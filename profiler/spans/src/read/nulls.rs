@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Deserializer};
 
-/// A field's value, or its default where it is null, as protobuf's mapping to JSON has it; Go writes empty lists so, too.
+/// A field's value, or its default where it is null, as in protobuf's mapping to JSON. Go writes empty lists as null,
+/// too.
 pub(super) fn or_default<'de, D, T>(value: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

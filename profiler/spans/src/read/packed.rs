@@ -60,7 +60,7 @@ fn unpack_frames(mut bytes: &[u8], into: &mut Vec<u8>) -> io::Result<usize> {
 mod tests {
     use super::*;
 
-    /// `printf spans | zstd`, without a checksum: a frame's header, and one block of five bytes as they are.
+    /// `printf spans | zstd`, without a checksum: a frame's header, and one block of five literal bytes.
     const FRAME: &[u8] = b"\x28\xb5\x2f\xfd\x20\x05\x29\0\0spans";
 
     #[test]

@@ -11,8 +11,8 @@ use crate::span::Span;
 /// The only field of `TracesData` and of `ExportTraceServiceRequest`: its tag byte.
 const RESOURCE_SPANS: u32 = 1;
 
-/// Whether what looks like JSON behind an empty line is a message: its first byte is that of a line's end, and the second, the length of its
-/// first `ResourceSpans`, that of a brace or bracket where there are 123 or 91 bytes.
+/// Whether data that looks like JSON after an empty line is a message. Its first byte equals a line's end. The
+/// second, the length of its first `ResourceSpans`, equals a brace or bracket if there are 123 or 91 bytes.
 pub fn is_message(mut bytes: &[u8]) -> bool {
     let is_length = matches!(bytes, [b'\n', b'{' | b'[', ..]);
     let body = field(&mut bytes).flatten().filter(|_| is_length);

@@ -1,4 +1,4 @@
-//! What a request has to look like, and how it is answered, in either protocol (opentelemetry-proto, docs/specification.md; gRPC's
+//! Requests and their answers in both protocols (opentelemetry-proto, docs/specification.md; gRPC's
 //! PROTOCOL-HTTP2.md).
 
 use std::convert::Infallible;
@@ -47,7 +47,7 @@ pub enum Protocol {
 
 /// Why a request is not taken.
 pub struct Refusal {
-    /// In whose language it is said; as plain text where the request's is unknown.
+    /// The protocol of the answer; plain text where the request's is unknown.
     protocol: Option<Protocol>,
     status: StatusCode,
     /// gRPC's.

@@ -1,4 +1,4 @@
-//! A message on its way from the network to whoever reads, and what became of it on the way back.
+//! A message on its way from the network to its reader, and the result on the way back.
 
 use hyper::body::Bytes;
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ pub struct Message {
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// Its spans were taken, but for so many that cannot be used.
+    /// Its spans were taken, except for this many unusable ones.
     Taken { without: u64 },
     /// It is damaged; what came before the damage was taken.
     Damaged,
@@ -39,7 +39,7 @@ impl Message {
         (message, heard)
     }
 
-    /// Reads it, and says so.
+    /// Reads it, and reports the result.
     pub fn read(self, into: &mut Converter, take: &mut dyn FnMut(Span, &mut Converter)) {
         let before = into.counts;
         match self.body {

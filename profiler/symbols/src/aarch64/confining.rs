@@ -1,4 +1,4 @@
-//! Code that may install a filter of system calls by an instruction of its own: not decoded on this architecture.
+//! Code that may install a filter of system calls by an inline instruction: not decoded on this architecture.
 
 use std::ops::Range;
 

@@ -146,8 +146,8 @@ impl Sweep<'_> {
         })
     }
 
-    /// Only jumps that surely leave the function are listed: nothing of it is on the stack, by the frame description or by a `leave`
-    /// just before (compilers older than GCC 4.5 describe no epilogues).
+    /// Lists only jumps that surely leave the function: its frame is gone, by the frame description or by a `leave`
+    /// just before the jump (compilers older than GCC 4.5 describe no epilogues).
     fn indirect_jump(&self, jump: &Instruction) -> Option<Site> {
         let callee = self.callee_through(jump);
         let leaves = callee != Callee::Pointer

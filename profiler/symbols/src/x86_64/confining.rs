@@ -1,4 +1,4 @@
-//! Code that may install a filter of system calls by an instruction of its own.
+//! Code that may install a filter of system calls by an inline instruction.
 
 use std::ops::Range;
 
@@ -14,10 +14,10 @@ pub(crate) fn has_system_call(code: &[u8]) -> bool {
     code.windows(2).any(|two| two == SYSTEM_CALL)
 }
 
-/// Whether `code` holds a system call that is, or may be, `seccomp` or `prctl`. The `functions` lie in it, ascending; bytes outside
-/// of them are taken for data. A call whose number is not known (it came through memory, or from a caller) may be one of them if the code
-/// loads such a number anywhere. That a library's caller may pass one is left out: liburing, say, makes any call that it is asked for, and
-/// every server that uses it would be left alone.
+/// Whether `code` holds a system call that is, or may be, `seccomp` or `prctl`. The `functions` lie in it, ascending;
+/// bytes outside of them are data. A call with an unknown number (from memory, or from a caller) may be one of the
+/// two if the code loads such a number anywhere. Numbers that a library's caller passes are ignored. Otherwise every
+/// server with liburing, which makes any call it is asked for, would be left alone.
 pub(crate) fn may_confine(code: &[u8], base: u64, functions: &[Range<u64>]) -> bool {
     let end = base + code.len() as u64;
     let inside = functions
@@ -171,15 +171,15 @@ mod tests {
         program_confines(code, &[0xbf, 0x3d, 1, 0, 0, 0xc3])
     }
 
-    /// `code` with another function behind it.
+    /// `code`, followed by another function.
     fn program_confines(code: &[u8], other: &[u8]) -> bool {
         let (middle, end) = (code.len() as u64, (code.len() + other.len()) as u64);
         let functions = [0x1000..0x1000 + middle, 0x1000 + middle..0x1000 + end];
         may_confine(&[code, other].concat(), 0x1000, &functions)
     }
 
-    /// mov rax, [rbp-8]; syscall; ret, as compilers write it without optimisation: it may be any number that the program loads. In the
-    /// other function: mov edi, 317 or 24; ret.
+    /// mov rax, [rbp-8]; syscall; ret, as compilers write it without optimisation: the number may be any that the
+    /// program loads. In the other function: mov edi, 317 or 24; ret.
     #[test]
     fn a_number_out_of_memory_may_be_any_that_the_program_loads() {
         let from_memory = [0x48, 0x8b, 0x45, 0xf8, 0x0f, 5, 0xc3];
@@ -224,7 +224,7 @@ mod tests {
         };
         assert!(!confines(&yields(24, 0)));
         assert!(confines(&yields(0x3d, 1)));
-        // mov ebp, 24; pop rbp; ret; mov rax, rbp; syscall; ret: the loop lies behind the function's end.
+        // mov ebp, 24; pop rbp; ret; mov rax, rbp; syscall; ret: the loop lies after the function's end.
         assert!(!confines(&[
             0xbd, 24, 0, 0, 0, 0x5d, 0xc3, 0x48, 0x89, 0xe8, 0x0f, 5, 0xc3
         ]));

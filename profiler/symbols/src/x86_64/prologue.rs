@@ -12,7 +12,7 @@
 //! | anything else | the same bytes |
 //!
 //! A moved call returns to the original code, which may rely on its address (unwinding, stack walks). It is therefore
-//! the last instruction that moves, and must end behind the jump.
+//! the last instruction that moves, and must end after the jump.
 
 use evenkeel_wire::plan::PIECES_MAX;
 use evenkeel_wire::{Displaced, Piece, PieceFix};
@@ -29,7 +29,7 @@ pub(crate) struct Entry<'m> {
     pub(crate) address: u64,
     /// The bytes from the entry on, at least up to the end of the function's first part if that is near.
     pub(crate) code: &'m [u8],
-    /// Bytes of the function's first part; `code` may go on behind it.
+    /// Bytes of the function's first part; `code` may continue after it.
     pub(crate) bytes: usize,
     /// Bytes until another function begins, at least `bytes`.
     pub(crate) free_bytes: usize,
@@ -169,7 +169,7 @@ struct Original<'m> {
 }
 
 impl Original<'_> {
-    /// Adds its pieces. Returns whether the code goes on behind it.
+    /// Adds its pieces. Returns whether the code continues after it.
     fn rewrite(&self, pieces: &mut Pieces) -> Result<bool, Unpatchable> {
         let instruction = &self.instruction;
         match instruction.flow_control() {

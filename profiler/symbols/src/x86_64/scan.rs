@@ -9,8 +9,8 @@ use crate::flow::{Flow, Transfer, TransferKind};
 /// A displaced entry never covers more bytes: four of them, and the longest instruction.
 pub(crate) const ENTRY_BYTES_MAX: u64 = 4 + 15;
 
-/// Adds what part `index` does. Bytes that are no instruction are skipped: a wrong guess about where the next
-/// instruction begins adds branches that do not exist, and those only make other parts of the analysis more careful.
+/// Adds the branches of part `index`. Bytes that are no instruction are skipped. A wrong guess about the next
+/// instruction adds branches that do not exist, which only makes other parts of the analysis more careful.
 pub(crate) fn scan(code: &[u8], range: &Range<u64>, index: u32, flow: &mut Flow) {
     let mut decoder = Decoder::with_ip(64, code, range.start, DecoderOptions::NONE);
     let mut instruction = Instruction::default();

@@ -2,8 +2,8 @@
 
 use iced_x86::{Code, Instruction, InstructionInfoFactory, OpAccess, Register};
 
-/// Instructions before a jump that are searched for where its register comes from: moving six arguments into place and
-/// restoring six registers lie in between, and the end of another path may.
+/// Instructions before a jump that are searched for the source of its register. Code that moves six arguments into
+/// place and restores six registers may lie in between, and so may the end of another path.
 pub(crate) const WINDOW: usize = 32;
 
 /// Whether the operand of an indirect jump looks like a function pointer, given the instructions before it (the last

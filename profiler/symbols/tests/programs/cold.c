@@ -1,4 +1,4 @@
-/* The compiler moves the rare branch of `parent` to a part of its own, from which it jumps back. */
+/* The compiler moves the rare branch of `parent` to a separate part, from which it jumps back. */
 #include <stdio.h>
 #include <stdlib.h>
 #define APART __attribute__((noinline, noipa))

@@ -1,4 +1,5 @@
-/* Functions whose names a stripped build loses: whom they call, who stores them and what they say distinguishes them, or does not. */
+/* Functions whose names a stripped build loses. Their callees, stored addresses and strings distinguish them, or do
+ * not. */
 #include <stdio.h>
 #include <stdlib.h>
 #define APART __attribute__((noinline, noipa))

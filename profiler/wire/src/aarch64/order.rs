@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Release};
 
-/// Writes the two words of a record, the second one visible no sooner than the first: the processor may reorder plain
-/// stores (Arm ARM, B2.3), so the second one releases.
+/// Writes the two words of a record; the second becomes visible no sooner than the first. The processor may reorder
+/// plain stores (Arm ARM, B2.3), so the second store releases.
 ///
 /// # Safety
 /// `slot` leads to two words that this thread alone writes.

@@ -20,8 +20,9 @@ pub trait Sink {
 
 /// Decodes the stream of one thread, which may be cut anywhere. What has no meaning is left out.
 ///
-/// An event is passed on as soon as it is known to be complete: a wake, an enqueue, an end or a turn to an interval with its last
-/// record; what may have a label or a second object with the record behind it.
+/// An event is passed on as soon as it is surely complete. A wake, an enqueue, an end or a turn to an interval is
+/// complete with its last record. An event that may have a label or a second object is complete with the record after
+/// it.
 #[derive(Debug, Default)]
 pub struct Decoder {
     group: Option<Group>,
@@ -59,7 +60,7 @@ impl Group {
         }
     }
 
-    /// Whether nothing comes behind the object.
+    /// Whether the object is the last record.
     fn ends_with_object(&self) -> bool {
         match self.marker {
             Marker::Wake | Marker::Enqueue | Marker::EndKeyed => self.opens == 0,
@@ -90,7 +91,7 @@ impl Decoder {
         }
     }
 
-    /// Nothing more comes: passes on what waited for the record behind it.
+    /// The stream has ended: passes on the event that waited for another record.
     #[inline]
     pub fn finish(&mut self, sink: &mut impl Sink) {
         if self.group.is_some() || self.labelling {

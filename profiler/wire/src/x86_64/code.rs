@@ -3,8 +3,8 @@
 /// Bytes of the jump that a hooked entry begins with.
 pub const JUMP_BYTES: usize = 5;
 
-/// The memory operand of an indirect call, for emulation. Registers are numbered as the processor does (rax 0, rcx 1,
-/// rdx 2, rbx 3, rsp 4, rbp 5, rsi 6, rdi 7, r8 8 ...), [`Operand::NONE`] for none.
+/// The memory operand of an indirect call, for emulation. Registers have the processor's numbers, from rax (0), rcx
+/// (1), rdx (2), rbx (3), rsp (4), rbp (5), rsi (6) and rdi (7) to r15 (15). [`Operand::NONE`] means no register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Operand {

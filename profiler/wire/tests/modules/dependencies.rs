@@ -15,9 +15,9 @@ const REEXPORTS_MAX: usize = 12;
 
 /// The circles among the modules below a crate's root file.
 ///
-/// Two views are taken. In one, what is declared above a module is there for it: `super::` and its like make no dependency; so two
-/// parts of one module that name each other are found. In the other they do; there a circle is none if one of its modules contains
-/// all others. The root file is in no circle: it declares, and shows what others have.
+/// There are two views. The first ignores `super::` and its like, because items declared above a module are visible
+/// in it. It finds two parts of one module that name each other. The second view includes them, and there a set is no
+/// circle if one of its modules contains all others. The root file is in no circle: it only declares and re-exports.
 pub fn circles(sources: &Sources, root: &str) -> BTreeSet<Circle> {
     let modules = Modules::of(sources, root);
     let graph = modules.graph();
@@ -149,8 +149,8 @@ impl Modules {
     }
 }
 
-/// Sets of more than one module of which each reaches each (strongly connected components), from all that each reaches: crates are
-/// small.
+/// Sets of several modules that all reach each other (strongly connected components). Computed from the full
+/// reachability, since crates are small.
 fn components(graph: &BTreeMap<Path, BTreeSet<Path>>) -> BTreeSet<BTreeSet<Path>> {
     let reached = |from: &Path| {
         let mut seen: BTreeSet<Path> = BTreeSet::new();

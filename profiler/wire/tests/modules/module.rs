@@ -124,7 +124,7 @@ impl Reader {
         }
     }
 
-    /// What stands in the attribute that begins here, which is passed.
+    /// The tokens of the attribute that begins here; moves past it.
     fn attribute(&mut self) -> Vec<Token> {
         self.at += 1;
         let from = self.at + 1;
@@ -132,7 +132,7 @@ impl Reader {
         self.tokens[from..self.at - 1].to_vec()
     }
 
-    /// Passes an item, or a field, variant or statement, up to its `;`, `,` or the end of its braces.
+    /// Moves past an item, or a field, variant or statement: up to its `;` or `,`, or the end of its braces.
     fn skip_item(&mut self) {
         while let Some(token) = self.tokens.get(self.at) {
             match token {
@@ -155,7 +155,7 @@ impl Reader {
         self.tree(module, public, Vec::new());
     }
 
-    /// A part of a `use`: up to the `;`, `,` or `}` behind it.
+    /// A part of a `use`, up to the next `;`, `,` or `}`.
     fn tree(&mut self, module: &mut Module, public: bool, mut path: Path) {
         let mut name = None;
         loop {

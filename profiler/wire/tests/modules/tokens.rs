@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
     Name(String),
-    /// The text of a string literal, escapes as they are.
+    /// The text of a string literal, with its escapes.
     Text(String),
     /// `::`
     Colons,

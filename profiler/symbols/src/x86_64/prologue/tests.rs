@@ -48,7 +48,7 @@ fn relative_operands_keep_their_target() {
     let load = [0x48, 0x8b, 0x05, 0x10, 0, 0, 0];
     let moved = displace(&[&load[..], &[0xc3]].concat(), &[]).unwrap();
     assert_eq!(pieces(&moved), [relative(&load, 0, 3, AT + 0x17)]);
-    // cmp dword [rip+0x10], 7 has a byte behind the field: 83 3d 10 00 00 00 07 ends at 0x1007, means 0x1017.
+    // cmp dword [rip+0x10], 7 has a byte after the field: 83 3d 10 00 00 00 07 ends at 0x1007, means 0x1017.
     let compare = [0x83, 0x3d, 0x10, 0, 0, 0, 0x07];
     let moved = displace(&[&compare[..], &[0xc3]].concat(), &[]).unwrap();
     assert_eq!(pieces(&moved), [relative(&compare, 0, 2, AT + 0x17)]);
