@@ -2,9 +2,10 @@
 //!
 //! Its build id distinguishes it from older ones, which not every linker writes unasked.
 //!
-//! Its own functions are those that it defines (`-Bsymbolic`), whoever else defines functions of these names. It replaces functions of
-//! the C library, and where it is loaded after that (`evenkeel attach`) the loader would take its references to them for the C library's:
-//! without a version, hence for the oldest ones, whose condition variables have another layout.
+//! Binds the agent's references to its own definitions (`-Bsymbolic`), whatever else defines functions of these
+//! names. The agent replaces functions of the C library. Where it is loaded after the C library (`evenkeel attach`),
+//! the loader would otherwise bind its references to that one. Without a version they would be the oldest functions,
+//! whose condition variables have another layout.
 //!
 //! It registers its trampolines with the unwinder of the target, which is libgcc's. Linkers that bring an unwinder of their own, as
 //! zig does, are given that library's file in EVENKEEL_LIBGCC.

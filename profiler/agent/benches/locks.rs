@@ -1,7 +1,7 @@
 //! What an uncontended lock costs under the agent: `cargo bench -p evenkeel-agent`.
 //!
-//! `locks.c` is run without the agent, with it and waits off, and with waits on, in turn; printed are medians over the
-//! runs in ns for each round.
+//! Runs `locks.c` in turn without the agent, with it and waits off, and with waits on. Prints medians over the runs,
+//! in ns for each round.
 
 #[path = "../tests/harness/mod.rs"]
 mod harness;

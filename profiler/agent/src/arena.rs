@@ -15,7 +15,7 @@ pub struct Arena {
     base: *mut u8,
 }
 
-/// Opens what [`wire::ARENA_VARIABLE`] says, if it says anything and it still is what it was.
+/// Opens the arena that [`wire::ARENA_VARIABLE`] names, if it is set and still names an arena.
 pub fn open() -> Option<Arena> {
     // SAFETY: before the target's own code runs; nobody changes the environment.
     let value = unsafe {
@@ -28,7 +28,7 @@ pub fn open() -> Option<Arena> {
     let mut fields = value.split(':').map(|field| field.parse::<u64>().ok());
     let (fd, pid, inode) = (fields.next()??, fields.next()??, fields.next()??);
     map(fd as i32, inode).or_else(|| {
-        // The target closed what it inherited: ask the session, which works for the same user only.
+        // The target closed the inherited descriptor: ask the session, which serves the same user only.
         let path = Path::new(&[b"/proc/", &decimal(pid), b"/fd/", &decimal(fd), b"\0"]);
         // SAFETY: a zero-terminated path.
         let own = unsafe { libc::open(path.bytes.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC) };

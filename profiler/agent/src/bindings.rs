@@ -1,11 +1,12 @@
 //! Functions of the C library replaced by this library's in modules that are loaded already.
 //!
-//! A preloaded library comes first when the loader binds imports. One that comes later changes what was bound: the words through
-//! which a module calls its imports, and those in which it keeps addresses of functions (`DT_JMPREL` and `DT_RELA` of the gABI).
-//! Words that somebody else has changed are left alone, those that lead to a definition of the program's own, and so are the C
-//! library, the loader and this library itself.
+//! A preloaded library comes first when the loader binds imports. A library that is loaded later changes bindings:
+//! the words through which a module calls its imports, and those in which it keeps addresses of functions
+//! (`DT_JMPREL` and `DT_RELA` of the gABI). Words that the program has changed, and words that lead to its own
+//! definition, are left alone. So are the C library, the loader and this library itself.
 //!
-//! Other threads run meanwhile, and one of them may be loading a library: what the loader is still at work on is left to a later pass.
+//! Other threads run at the same time, and one of them may be loading a library: a later pass handles modules that
+//! the loader is still working on.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
@@ -20,7 +21,8 @@ use crate::next::{self, Next};
 /// Which functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Those that could block SIGTRAP, take it away, give up system calls, leave hooked calls, or not know the way out of them.
+    /// Functions that could block SIGTRAP, change its handler, forbid system calls, or leave hooked calls, and
+    /// unwinders, which must find the way out of hooked calls.
     Always,
     /// Those that wait, too.
     All,
@@ -93,7 +95,7 @@ pub fn unbind() {
     each_import(&|word, next, _| (word.load(Relaxed) == next.own()).then_some(next.get() as u64));
 }
 
-/// What a word is to hold instead of what it does, if anything.
+/// Chooses the new content of a word, if it is to change.
 type Choose<'a> = &'a dyn Fn(&AtomicU64, &Next, &Range<u64>) -> Option<u64>;
 
 fn each_import(choose: Choose<'_>) {
@@ -247,7 +249,7 @@ unsafe fn import(
     }
 }
 
-/// Compares up to the first difference: nearly every name of a module is none of ours.
+/// Compares up to the first difference: nearly every name of a module differs from the agent's.
 unsafe fn is_same(ours: &CStr, other: *const u8) -> bool {
     let mut bytes = ours.to_bytes_with_nul().iter().enumerate();
     // SAFETY: the caller's name ends with a zero, where the comparison ends at the latest.
@@ -261,7 +263,7 @@ fn is_writable(place: u64) -> bool {
     let nobody_waits = AtomicU32::new(0);
     let operation = (libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG) as u64;
     let waiter = &raw const nobody_waits as u64;
-    // SAFETY: two words of this process, of which none is waited on; the second keeps its value.
+    // SAFETY: two words of this process without waiters; the second keeps its value.
     unsafe { system_call(libc::SYS_futex, [waiter, operation, 0, 0, place, OR_ZERO]) >= 0 }
 }
 

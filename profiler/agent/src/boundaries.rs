@@ -1,9 +1,9 @@
 //! From the trampolines of boundaries to [`crate::intervals`], by a short way or a long one (see
 //! [`evenkeel_patch::arch::stubs`] for what each saves).
 //!
-//! The short way may call nothing but what is in this crate, `evenkeel-patch` and `evenkeel-wire`: a test
-//! follows its calls. So whatever takes the C library, a thread's first interval, a new plan, a fork, a look at the loaded
-//! libraries now and then, belongs to the long way, which makes the thread ready and then does the same.
+//! The short way only calls functions of this crate, `evenkeel-patch` and `evenkeel-wire`; a test follows its calls.
+//! The long way handles everything that needs the C library: a thread's first interval, a new plan, a fork, and an
+//! occasional look at the loaded libraries. It prepares the thread and then does the same as the short way.
 
 use evenkeel_patch::arch::stubs::{Boundaries, NOT_SHORT, Registers, SHORT_WAYS};
 use evenkeel_patch::thread;

@@ -71,7 +71,7 @@ pub fn calibrate(control: &Control) {
 /// Makes the page of code executable.
 ///
 /// # Safety
-/// A page of ours.
+/// The page belongs to the agent.
 unsafe fn is_executable(page: u64) -> bool {
     // SAFETY: the caller's contract.
     let done = writing::begin() && unsafe { writing::make_executable(page, page + 4096) };

@@ -9,7 +9,7 @@ static FROZEN: AtomicBool = AtomicBool::new(false);
 static FAILED: AtomicBool = AtomicBool::new(false);
 static JAVA: AtomicBool = AtomicBool::new(false);
 
-/// In place of a generation while the code is being changed, and once the session is over: intervals that begin or end
+/// Replaces a generation while the code is being changed, and once the session is over: intervals that begin or end
 /// then follow no plan.
 pub const CHANGING: u32 = u32::MAX;
 
@@ -28,12 +28,12 @@ pub fn set_changing() {
     APPLIED.store(CHANGING, SeqCst);
 }
 
-/// Whether the code stays as it is until the process ends.
+/// Whether the code must not be changed until the process ends.
 pub fn is_frozen() -> bool {
     FROZEN.load(Relaxed)
 }
 
-/// The code stays as it is, or may change after all.
+/// Forbids or permits changes of the code.
 pub fn set_frozen(frozen: bool) {
     FROZEN.store(frozen, Release);
 }
@@ -48,12 +48,13 @@ pub fn set_detached(detached: bool) {
     DETACHED.store(detached, Release);
 }
 
-/// Whether an instruction of ours has failed here: the session is over for this process as soon as its hooks are out.
+/// Whether an instruction of the agent has failed here: the session is over for this process as soon as its hooks are
+/// out.
 pub fn has_failed() -> bool {
     FAILED.load(Relaxed)
 }
 
-/// An instruction of ours has failed.
+/// Notes that an instruction of the agent has failed.
 pub fn set_failed() {
     FAILED.store(true, Release);
 }
@@ -63,7 +64,7 @@ pub fn renew() {
     FAILED.store(false, Release);
 }
 
-/// Whether the session is about methods of Java: the process' own code stays as it is.
+/// Whether the session is about methods of Java: the process' own code is not changed.
 pub fn is_java() -> bool {
     JAVA.load(Relaxed)
 }

@@ -1,12 +1,12 @@
 //! Programs that give up system calls (seccomp(2)) or the right to change code (`PR_SET_MDWE`), as servers do once they have
 //! started.
 //!
-//! A filter answers a call that the program itself never makes with an error, or with its end. So before one is installed the
-//! code is brought in line with the plan for the last time, and from then on no system call is made for the profiler's
-//! sake: hooks stay as they are, threads take what was laid in for them, and the session is notified. What installs a filter
-//! is seen where it goes through the C library: `prctl`, or `syscall` as libseccomp does. Where the session finds an instruction of
-//! the program's own that may do it, the process is treated as if it had, from its start on ([`plan::expect_filter`]). What neither
-//! shows, the session sees from outside, a moment late.
+//! A filter answers a call that the program itself never makes with an error, or ends the program. So before a filter
+//! is installed the code is brought in line with the plan for the last time, and the session is notified. From then
+//! on no system call is made for the profiler: hooks stay, and threads take prepared resources. The installation is
+//! seen where it goes through the C library: `prctl`, or `syscall` as libseccomp does. Where the session finds an
+//! inline instruction that may do it, the process is treated as filtered from its start ([`plan::expect_filter`]).
+//! Anything else the session sees from outside, a moment late.
 
 use core::ffi::{c_int, c_long, c_ulong};
 use core::sync::atomic::Ordering::*;
@@ -28,7 +28,7 @@ next! {
     fn real_syscall = syscall(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64) -> c_long;
 }
 
-/// The code stays as it is from now on, for this reason.
+/// Forbids changes of the code from now on, for this reason.
 pub fn freeze(why: Frozen) {
     let arena = arena::get();
     if !arena.is_mapped() || is_frozen() {

@@ -1,4 +1,4 @@
-//! The C library's `dlsym`, behind the one that this library defines.
+//! The C library's `dlsym`, as the function that this library's definition calls.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -1,8 +1,9 @@
-//! How this library defines functions in place of the C library's: each call can be left ([`crate::replacement`]).
+//! Definitions that replace functions of the C library: each call can be left ([`crate::replacement`]).
 
-/// Defines functions in place of the C library's: `fn name @ VERSION (arguments) -> result = |real, call| { body }`, where `real`
-/// is the C library's function and `call` the [`Call`](crate::replacement::Call). With `if waits:` before them, functions that do nothing but call
-/// the C library's while waits are not followed: it is called at once then, which programs that lock much notice.
+/// Defines replacements for functions of the C library: `fn name @ VERSION (arguments) -> result = |real, call| {
+/// body }`. `real` is the C library's function and `call` the [`Call`](crate::replacement::Call). The prefix `if
+/// waits:` is for functions that only call the C library's while waits are not followed. It is then called directly,
+/// because programs that lock often would notice the cost.
 macro_rules! interpose {
     (if waits: $($functions:tt)*) => { $crate::interpose::define! { waits $($functions)* } };
     ($($functions:tt)*) => { $crate::interpose::define! { always $($functions)* } };

@@ -1,7 +1,7 @@
 //! Where intervals begin and end.
 //!
-//! The recording of inner calls is switched on and off here, by the thread's `active` field; a begun interval that is
-//! left by `longjmp` or an exception is noticed at the next beginning.
+//! Switches the recording of inner calls on and off, by the thread's `active` field. An interval that is left by
+//! `longjmp` or an exception is noticed at the next beginning.
 
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
@@ -91,8 +91,8 @@ fn is_nested(thread: &Thread, role: Role) -> bool {
     role == Role::Whole && thread.interval.is_open() && root_is_alive(thread)
 }
 
-/// Whether a call that may begin an interval belongs to the one that is open: it is inside of it, or one more step before what that
-/// interval is about. Stale frames have been dropped.
+/// Whether a call that may begin an interval belongs to the open one. It does if it lies inside of it, or is one more
+/// step before the interval's subject. Stale frames have been dropped.
 pub fn goes_on(thread: &Thread, role: Role) -> bool {
     is_nested(thread, role)
         || (role == Role::Step && thread.interval.is_open() && !thread.interval.is_past_label())
@@ -163,7 +163,7 @@ pub fn begin(thread: &mut Thread, arena: Arena, label: impl FnOnce() -> Found) -
             end_recording(thread);
             return false;
         }
-        // Followed to its end all the same: its latency counts, and what is inside of it is not taken for another interval.
+        // The interval is still followed to its end: its latency counts, and its inner calls begin no other interval.
         thread.begun_ticks = now_ticks();
         rings::note_open(thread, thread.begun_ticks);
         thread.interval = OpenInterval::Skipped(Label::Awaited);
@@ -222,7 +222,7 @@ pub fn beginning(thread: &mut Thread, arena: Arena) -> Beginning {
     })
 }
 
-/// No interval is open on the thread now. With waits on, its calls are recorded all the same.
+/// No interval is open on the thread now. With waits on, its calls are still recorded.
 fn end_recording(thread: &mut Thread) {
     if thread.interval.is_open() {
         rings::note_open(thread, 0);
@@ -231,8 +231,8 @@ fn end_recording(thread: &mut Thread) {
     thread.active = u64::from(!thread.ring.is_null() && waits::recording());
 }
 
-/// The frame of a boundary call that returned at `now`, off the stack, and its return address where it belongs. `None`, and the
-/// return address is in its place all the same, where the frame was lost.
+/// Pops the frame of a boundary call that returned at `now`, and restores its return address. `None` where the frame
+/// was lost; the return address is still restored.
 pub fn pop(registers: &mut Registers, after: u64, now: u64) -> Option<Frame> {
     let thread = thread::current();
     let sp = registers.sp();
@@ -302,7 +302,7 @@ pub fn finish(thread: &mut Thread, now: u64) {
     let most = match (is_whole, was_probed) {
         (true, true) => Keep::MOST,
         (true, false) => sampling::BYPASSED_MOST,
-        // One that lost something says so.
+        // An interval that lost records reports it.
         (false, _) => Keep::ALL,
     };
     let Some(keep) = sampling::keep(thread, control, now, most) else {

@@ -81,7 +81,7 @@ const ANSWERS: signals::Answers = signals::Answers {
     fault: on_fault,
 };
 
-/// A thread's instruction has failed. Where it goes on, its waits in what it leaves are over.
+/// A thread's instruction has failed. If the thread continues, its waits in the functions that it leaves are over.
 fn on_fault(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool {
     let goes_on = plan::on_fault(context, info);
     if goes_on {

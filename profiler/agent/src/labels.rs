@@ -12,15 +12,15 @@ use crate::modules;
 
 const PAGE: u64 = 4096;
 
-/// The label of an interval that begins, where it lies in the target: it is copied from there into the ring without a buffer
-/// between, whose clearing would be the C library's work (see [`crate::boundaries`]).
+/// The label of an interval that begins, at its place in the target. It is copied from there into the ring without a
+/// buffer, because clearing one would call the C library (see [`crate::boundaries`]).
 #[derive(Clone, Copy)]
 pub enum Found {
     /// None wanted, or none that could be read.
     Nothing,
     /// An integer.
     Integer(u64),
-    /// So many readable bytes of text from an address on.
+    /// An address, and a number of readable bytes of text there.
     Text(u64, usize),
 }
 

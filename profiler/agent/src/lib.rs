@@ -23,8 +23,8 @@
 //! jvm                    the same for methods of Java, whose class files are rewritten
 //! ```
 //!
-//! There is no thread and no signal of ours in the target: the plan is polled where intervals begin and before `fork`.
-//! A process that the session does not want stays as it was, with this library mapped and idle.
+//! The agent adds no thread and no signal to the target: it polls the plan where intervals begin and before `fork`. A
+//! process that the session does not want stays unchanged, with this library mapped and idle.
 
 #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]

@@ -1,12 +1,12 @@
 //! The loader's list of files, and the lock that keeps it.
 //!
-//! `dl_iterate_phdr` takes a lock that others hold while they add or remove files, or are themselves shown the list. A forked child has only
-//! the thread that forked: where another one held the lock at that moment nobody releases it there, and whoever asks for the list waits for
-//! ever. (glibc gives its other locks of the loader back in the child: posix/fork.c, `fork_system_setup`.) So a child looks at the lock first,
-//! and does without the list where it is held.
+//! `dl_iterate_phdr` takes a lock that other threads hold while they add or remove files, or iterate themselves. A
+//! forked child has only the thread that forked. Where another thread held the lock at that moment, nobody releases
+//! it in the child, and a caller would wait for ever. (glibc restores its other locks of the loader in the child:
+//! posix/fork.c, `fork_system_setup`.) So a child checks the lock first, and does without the list where it is held.
 //!
-//! The lock is the loader's own, and has no name. It is found by what it does: it is a recursive mutex in the loader's memory that the
-//! calling thread holds while it is shown the list.
+//! The lock is internal to the loader, and has no name. It is found by its behaviour: it is a recursive mutex in the
+//! loader's memory that the calling thread holds while it iterates.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr;
@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering::
 
 use crate::threads;
 
-/// glibc's mutex as far as it is looked at (bits/struct_mutex.h; the same for all 64-bit processors).
+/// The used part of glibc's mutex (bits/struct_mutex.h; the same for all 64-bit processors).
 #[repr(C)]
 struct Mutex {
     lock: AtomicI32,
@@ -76,7 +76,7 @@ unsafe extern "C" fn find(info: *mut libc::dl_phdr_info, _: usize, own: *mut c_v
     if !file.is_some_and(|file| file.starts_with(b"ld-")) {
         return 0;
     }
-    // SAFETY: the loader's table of its own program headers.
+    // SAFETY: the loader's table of its program headers.
     let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     let writable = headers
         .iter()

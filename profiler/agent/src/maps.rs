@@ -9,7 +9,8 @@ use crate::lines::Lines;
 /// The file: a line a mapping, in ascending order.
 pub const OWN: &CStr = c"/proc/self/maps";
 
-/// Copies the path of the file that is mapped at `address`, and says how long it is: 0 where there is none, or no room for it.
+/// Copies the path of the file that is mapped at `address`, and returns its length: 0 without a file, or without room
+/// for the path.
 pub fn path_at(address: u64, path: &mut [u8]) -> usize {
     let Some(file) = kernel::open(OWN) else {
         return 0;

@@ -2,9 +2,9 @@
 //! the signal blocked. Everything else about masks is the C library's. The functions that wait under another mask are among
 //! `waits`.
 //!
-//! The signals of faults are left as the program blocks them. A fault with its signal blocked ends the process, whosever the instruction
-//! is, so that a thread which blocks SIGSEGV, SIGBUS or SIGILL is not saved from a fault of the agent's. To open them would show the program
-//! signals that others send it and that it has blocked.
+//! The signals of faults stay blocked if the program blocks them. A fault with its signal blocked ends the process,
+//! so a thread that blocks SIGSEGV, SIGBUS or SIGILL is not saved from a fault of the agent. Unblocking them would
+//! show the program signals from others that it has blocked.
 
 use core::ffi::{c_int, c_long};
 use core::mem::zeroed;
@@ -37,7 +37,7 @@ pub fn active() -> bool {
 /// From now on SIGTRAP is never blocked.
 pub fn keep_trap_open() {
     let mut trap = empty();
-    // SAFETY: a set of ours.
+    // SAFETY: a local set.
     unsafe { libc::sigaddset(&mut trap, libc::SIGTRAP) };
     ACTIVE.store(true, Release);
     // SAFETY: the set above.
@@ -87,7 +87,7 @@ unsafe fn changing(how: c_int, set: *const sigset_t, copy: &mut sigset_t) -> *co
     unsafe { passing(set, copy) }
 }
 
-/// `syscall(SYS_rt_sigprocmask, ...)`. The kernel's sets have `bytes` bytes, of which the C library's begin with.
+/// `syscall(SYS_rt_sigprocmask, ...)`. The kernel's sets have `bytes` bytes, which the C library's begin with.
 pub extern "C" fn change_mask(call: &Call) -> c_long {
     let [number, how, set, old, bytes, ..] = call.arguments;
     let (number, set) = (number as c_long, set as *const u64);

@@ -274,9 +274,9 @@ fn describe<'a>(
     })
 }
 
-/// The path of the program whose code lies at `code`, and how long it is: the kernel's own link, but where the kernel has started the loader
-/// itself, which was named to run the program (`ld-linux-x86-64.so.2 ./server`, as some wrappers do), and so has loaded none for it
-/// (getauxval(3), `AT_BASE`).
+/// The path of the program whose code lies at `code`, and its length: the kernel's own link. There is one exception:
+/// the kernel may have started the loader, which was named to run the program (`ld-linux-x86-64.so.2 ./server`, as
+/// some wrappers do). Then the kernel has loaded no loader for it (getauxval(3), `AT_BASE`).
 fn program(code: u64, path: &mut [u8; 512]) -> usize {
     // SAFETY: looks up a value.
     if unsafe { libc::getauxval(libc::AT_BASE) } == 0 {

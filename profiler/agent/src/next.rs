@@ -17,7 +17,7 @@ pub struct Next {
     /// Symbol version, where the C library has several functions of this name; null otherwise.
     version: *const c_char,
     address: AtomicUsize,
-    /// This library's definition; null where there is none.
+    /// This library's definition; null without one.
     own: *const (),
     /// Whether the C library's is the first that the program's imports can be bound to.
     is_first: AtomicBool,
@@ -114,7 +114,7 @@ impl Next {
     }
 }
 
-/// Stands for functions that this C library does not have; nobody who linked with it calls them.
+/// Replaces functions that this C library does not have; no program linked with it calls them.
 extern "C" fn absent() -> isize {
     // SAFETY: the C library's per-thread word.
     unsafe { *libc::__errno_location() = libc::ENOSYS };

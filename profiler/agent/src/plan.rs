@@ -1,4 +1,4 @@
-//! Bringing this process in line with the plan: when, and by whom.
+//! Brings this process in line with the plan: when, and by which thread.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
@@ -22,7 +22,7 @@ use crate::{bound, code_state, loader, waits};
 /// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
 const MODULES_PERIOD_TICKS: u64 = 100_000_000;
 
-/// How often a look-up asks for a verdict before it goes on without: two seconds.
+/// How often a look-up asks for a verdict before it continues without one: two seconds.
 const VERDICT_NAPS: u32 = 10_000;
 
 /// How often a session that attaches asks for the lock: two seconds.
@@ -411,8 +411,9 @@ fn learn(process: &Process, context: &libc::ucontext_t, probe: &Probe, callee: O
         .for_each(|function| note(process, probe, function));
 }
 
-/// A thread's instruction has failed. If it is one of ours and there is a way on, the thread takes it, the hooks are taken out, and the
-/// session is told. Makes no system call in a process that has confined itself: hooks stay there, and lead nowhere but on.
+/// A thread's instruction has failed. If it belongs to the agent and the thread can continue, it does so, the hooks
+/// are taken out, and the session is told. In a process that has confined itself no system call is made: hooks stay
+/// there, and only pass calls on.
 pub fn on_fault(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool {
     // SAFETY: called from the handler of a fault.
     if unsafe { fault::answer_read(context) } {
@@ -441,16 +442,17 @@ pub fn on_fault(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool 
     left.is_some()
 }
 
-/// What of ours a thread was in whose instruction has failed.
+/// The agent's code in which a thread's instruction has failed.
 #[derive(Clone, Copy)]
 enum Place {
     /// The hook of this probe.
     Hook(u32),
-    /// A function in place of this one of the C library's.
+    /// A replacement of this function of the C library.
     Function(&'static Next),
 }
 
-/// Lets a thread leave the innermost thing of ours that it is in. What that is; `None` if there is no way on.
+/// Lets a thread leave the agent's innermost code that it is in, and returns that code; `None` if the thread cannot
+/// continue.
 unsafe fn leave(
     process: &Process,
     context: &mut libc::ucontext_t,
@@ -472,7 +474,7 @@ unsafe fn leave(
     }
 }
 
-/// Tells the session of a fault of ours: where the first one was.
+/// Reports the place of the agent's first fault to the session.
 fn tell(control: &Control, place: Place, signal: i32) {
     if control.faults.fetch_add(1, Relaxed) > 0 {
         return;
@@ -491,7 +493,8 @@ fn tell(control: &Control, place: Place, signal: i32) {
     control.fault_probe.store(probe, Release);
 }
 
-/// After a fault of ours: the process leaves the session, and its hooks go as soon as nobody else changes its code.
+/// After a fault of the agent: the process leaves the session, and its hooks go as soon as nobody else changes its
+/// code.
 fn take_out(arena: Arena) {
     code_state::set_failed();
     waits::switch::off();

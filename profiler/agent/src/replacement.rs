@@ -1,4 +1,5 @@
-//! A call of one of the agent's functions in place of the C library's: what is kept to leave it where an instruction of the agent's fails.
+//! A call of one of the agent's replacements of C library functions: the data for leaving it where an instruction of
+//! the agent fails.
 //!
 //! | the instruction fails | the thread continues |
 //! |---|---|

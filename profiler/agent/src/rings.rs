@@ -33,12 +33,12 @@ pub fn discard_records(thread: &mut Thread) {
     thread.ring = (&raw const SCRATCH.0).cast_mut();
 }
 
-/// Whether the thread has a ring of its own.
+/// Whether the thread has a ring.
 pub fn is_own(thread: &Thread) -> bool {
     !thread.ring.is_null() && !core::ptr::eq(thread.ring, &SCRATCH.0)
 }
 
-/// Whether the thread has a ring of its own, claiming one if there is one.
+/// Whether the thread has a ring; claims a free one if necessary.
 pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
     if is_own(thread) {
         return true;
@@ -62,7 +62,7 @@ pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
     false
 }
 
-/// Counts the thread, once, as one of which nothing is recorded.
+/// Counts the thread, once, as one that is not recorded.
 pub fn count_unrecorded(thread: &mut Thread, arena: Arena) {
     if thread.retry_ticks == 0 {
         thread.retry_ticks = 1;
@@ -144,9 +144,9 @@ fn put(header: *mut RingHeader, position: u64, record: Record) {
     }
 }
 
-/// Writes the beginning of an interval with its label's records; the beginning is the time at which everything else is
-/// written. False, and nothing written, when the ring is full: the space above the limit is for the end of the interval
-/// in which it became so, and no other interval may lose calls there unnoticed.
+/// Writes the beginning of an interval with its label's records; the beginning is the time at which everything else
+/// is written. Returns false, and writes nothing, when the ring is full. The space above the limit is for the end of
+/// the interval that filled it, and no other interval may lose calls there unnoticed.
 pub fn begin(thread: &mut Thread, stamp: Stamp, label: &Found) -> bool {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
@@ -213,9 +213,9 @@ pub fn call(thread: &mut Thread, record: Record) {
     put(thread.ring, position, record);
 }
 
-/// Writes an event: its records lie one behind the other, whatever handlers of signals write meanwhile. What was
-/// lost since the thread last reported it is reported first. False, and counted as lost, when there is no room: the space above
-/// the limit is shared with the ends of intervals.
+/// Writes an event: its records are contiguous, whatever signal handlers write in between. Losses since the thread
+/// last reported them are written first. Returns false, and counts the event as lost, when there is no room: the
+/// space above the limit is shared with the ends of intervals.
 pub fn event(thread: &mut Thread, event: Event<'_>) -> bool {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };

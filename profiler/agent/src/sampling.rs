@@ -17,7 +17,8 @@ pub fn skips(thread: &mut Thread, skip_65536: u32) -> bool {
 /// Of intervals whose probes are bypassed at least one in eight is kept: they are few, and the cost of probes is measured by them.
 pub const BYPASSED_MOST: Keep = Keep::of_log2(3);
 
-/// With which probability the interval that ends at `now` was kept; nothing: it is not. `most`: it may stand for no more.
+/// The probability, as a weight, with which the interval that ends at `now` was kept; `None` if it is not kept.
+/// `most` is the largest weight.
 ///
 /// Where waits are followed, others may need what the thread did, so that all are kept. A clock that has gone back says nothing of the
 /// latency: such an interval is kept, and the analysis counts it as malformed.

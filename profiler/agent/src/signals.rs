@@ -1,9 +1,9 @@
 //! Signals that the agent answers first. SIGTRAP is its own while hooks may be in place: a thread that meets an instruction in change lands
 //! here. So does one whose instruction fails (SIGSEGV, SIGBUS, SIGILL), since the instruction may be the agent's ([`crate::plan::on_fault`]).
 //!
-//! What the target wants to do with these signals is kept, shown to it when it asks, and done for every one that is not of ours. For
-//! faults the kernel has the target's flags and mask, so that its handler runs on the stack and with the signals blocked that it asked for;
-//! a signal that it ignores is left alone.
+//! The target's handlers of these signals are stored, returned when the target asks, and called for every signal that
+//! the agent did not cause. For faults the kernel has the target's flags and mask, so that its handler runs on the
+//! requested stack and with the requested signals blocked. A signal that the target ignores is left alone.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -19,8 +19,8 @@ use crate::next::next;
 const OWNED: [c_int; 4] = [libc::SIGTRAP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL];
 
 struct Kept(UnsafeCell<libc::sigaction>);
-// SAFETY: written under LOCK; a handler reads whole words that change together only when the target calls sigaction
-// while a signal of this number is being handled, which is a race of the target's.
+// SAFETY: written under LOCK; a handler reads whole words. They change together only when the target calls sigaction
+// while a signal of this number is being handled, which is a race of the target.
 unsafe impl Sync for Kept {}
 
 /// What the target wants, by the index in [`OWNED`].
@@ -30,15 +30,15 @@ static TARGET: [Kept; OWNED.len()] =
 /// Whether faults are answered here, too.
 static FAULTS: AtomicBool = AtomicBool::new(false);
 static LOCK: AtomicBool = AtomicBool::new(false);
-/// How often the lock is asked for: a handler of the target's that interrupted who holds it would wait for ever.
+/// How often the lock is tried: a handler of the target that interrupted the lock's holder would wait for ever.
 const SPINS: u32 = 1 << 20;
 
 /// How signals are answered.
 #[derive(Clone, Copy)]
 pub struct Answers {
-    /// A thread has executed a breakpoint. Whether it was ours, and goes on.
+    /// A thread has executed a breakpoint. Returns whether it was the agent's, so that the thread continues.
     pub breakpoint: fn(&mut libc::ucontext_t) -> bool,
-    /// A thread's instruction has failed. Whether it goes on.
+    /// A thread's instruction has failed. Returns whether the thread continues.
     pub fault: fn(&mut libc::ucontext_t, &libc::siginfo_t) -> bool,
 }
 
@@ -99,7 +99,7 @@ fn installed(index: usize, target: &libc::sigaction) -> libc::sigaction {
         _ => {
             action.sa_flags = target.sa_flags | libc::SA_SIGINFO;
             action.sa_mask = target.sa_mask;
-            // SAFETY: a set of ours.
+            // SAFETY: a local set.
             unsafe { libc::sigdelset(&mut action.sa_mask, libc::SIGTRAP) };
         }
     }
@@ -220,7 +220,7 @@ interpose! {
             return real(signal, action, old);
         };
         let mut passing = *wanted;
-        // SAFETY: a set of ours.
+        // SAFETY: a local set.
         unsafe { libc::sigdelset(&mut passing.sa_mask, libc::SIGTRAP) };
         real(signal, &passing, old)
     }

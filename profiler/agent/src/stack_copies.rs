@@ -3,8 +3,8 @@
 //! A copy costs a system call of about a microsecond, and each thread's stack is copied now and then only; a process that has
 //! confined itself makes none.
 //!
-//! Of an interval that lies between the call of one function and the return of another, nobody says which function it runs in: those
-//! that were active where it began or where it ended are. So both stacks of one interval are copied.
+//! An interval may lie between the call of one function and the return of another. Then its function is unknown: it
+//! is one that was active at its beginning or at its end. So both stacks of one interval are copied.
 
 use core::sync::atomic::{AtomicU32, Ordering::*};
 

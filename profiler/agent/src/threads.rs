@@ -136,7 +136,7 @@ extern "C" fn after_fork_in_child() {
     }
 }
 
-/// The calling thread. Without asking the kernel where that is out of the question: a mutex of glibc knows who holds it.
+/// The calling thread. Where the kernel must not be asked, a mutex of glibc supplies it: it stores its holder.
 pub fn thread_id() -> i32 {
     if !kernel::is_confined() {
         // SAFETY: no arguments.

@@ -1,5 +1,5 @@
-//! Unwinders that were linked into the target (`-static-libgcc`): they find code by asking the loader, which knows nothing of
-//! trampolines, and would end the program where an exception meets one.
+//! Unwinders that were linked into the target (`-static-libgcc`). They find code by asking the loader, which does not
+//! know trampolines. An exception that meets a trampoline would end the program.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;

@@ -9,14 +9,14 @@ use crate::arena::Arena;
 /// How often a waiting process looks for what it waits for.
 const NAP_NS: i64 = 200_000;
 
-/// Whether the session is over: it says so, or its lease has run out.
+/// Whether the session is over: it has ended, or its lease has run out.
 pub fn is_over(arena: Arena, now: u64) -> bool {
     let control = arena.control();
     control.mode.load(Relaxed) == Mode::Detach as u32 || now > control.lease_ticks.load(Relaxed)
 }
 
-/// Waits for the session to judge a module. It answers within milliseconds the first time and has the answer ready for
-/// every further process; a session that died answers by letting its lease run out. Gives up after so many `naps`.
+/// Waits for the session to judge a module. The session answers within milliseconds the first time and has the answer
+/// ready for every further process. For a session that died, the lease runs out. Gives up after this many `naps`.
 pub fn verdict(arena: Arena, index: usize, naps: u32) -> u32 {
     // SAFETY: an announced entry of the table.
     let module = unsafe { &*arena.module(index) };

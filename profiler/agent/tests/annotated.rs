@@ -65,8 +65,8 @@ fn everything_a_header_can_say() {
         "main, the server, the child: {threads:#?}"
     );
     let mut keys = Vec::new();
-    // 7 is k0, 8 is k1, the request k2, as interval and as task, 7 of all processes k3. Who ends what it works for works
-    // for nothing; main works for 7 when 8 ends.
+    // 7 is k0, 8 is k1, the request k2, as interval and as task, and 7 of all processes k3. A thread that ends its
+    // interval works on none. main works on 7 when 8 ends.
     let main = [
         "begin k0",
         "work k0",
@@ -93,7 +93,7 @@ fn everything_a_header_can_say() {
         "work none",
     ];
     assert_eq!(annotations(threads[1], &mut keys), server);
-    // The child does not work for what its parent works for unless it says so.
+    // The child does not inherit its parent's interval.
     assert_eq!(annotations(threads[2], &mut keys), ["end k3"]);
     assert_ne!(threads[0].pid, threads[2].pid);
     // Times do not go back.

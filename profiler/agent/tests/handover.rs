@@ -1,8 +1,9 @@
-//! Everything that one can wait for and another give: the wait is recorded by who waited, the wake by who gave, with one
-//! key, also between processes that have the object at different addresses or under different numbers.
+//! Every object that one thread can wait for and another can supply. The waiter records the wait, and the other
+//! thread the wake, with one key. That also holds between processes that have the object at different addresses or
+//! under different numbers.
 //!
-//! In all of `handover.c` main gives, once the other sleeps: of all wakes of the key by other threads, the last before the
-//! wait ended must be main's, at a time when the other waited.
+//! In all of `handover.c` main supplies, once the other thread sleeps. Of all wakes of the key by other threads, the
+//! last before the wait's end must be main's, at a time when the other thread waited.
 
 mod harness;
 
@@ -92,7 +93,7 @@ handed_over! {
     epoll: "epoll", Poll, "thread", "process";
 }
 
-/// The standard library of C++ waits by what it is made of: the `futex` system call, or the C library.
+/// The standard library of C++ waits by the `futex` system call, or by the C library.
 #[test]
 fn standard_library() {
     let cases = [
@@ -129,7 +130,7 @@ fn the_end_of_a_child() {
     run.assert_woken(Kind::Child, waiter, wait, child);
 }
 
-/// Who writes to an event descriptor wakes and waits for nobody, however long the system takes for it.
+/// A writer to an event descriptor wakes and waits for nobody, however long the system call takes.
 #[test]
 fn an_event_is_given_without_a_wait() {
     for _ in 0..8 {

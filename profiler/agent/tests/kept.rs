@@ -16,7 +16,7 @@ fn by_latency(ticks: u64) -> Keep {
     Keep::of_log2(if ticks < SLOW_TICKS { 3 } else { 0 })
 }
 
-/// Ends of recorded intervals that stand for one, and for eight.
+/// Ends of recorded intervals with weight one, and with weight eight.
 fn ends(run: &Run) -> [usize; 2] {
     let ends = |weight: &str| {
         let is_end = |event: &Event| match event {

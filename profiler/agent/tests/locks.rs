@@ -25,7 +25,7 @@ fn a_mutex_that_is_held() {
     let (key, at) = created.expect("main created it");
     assert_eq!(other.creation(), Some(key));
     assert!(at <= other.first_ticks());
-    // One wait for the mutex, by the other, ended by main; and main's own: 20 ms, and for the other's end.
+    // The other thread waits once for the mutex, which main ends. main waits for 20 ms, and for the other's end.
     let (waiter, wait) = run.the_wait(Kind::Mutex);
     assert_eq!(run.streams[waiter].tid, other.tid);
     let by = run.by_tid()[&main.tid];

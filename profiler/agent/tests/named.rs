@@ -53,14 +53,14 @@ fn roles() {
     assert_interval_moves(&run, &threads);
     assert_task_is_handed_over(&run, &threads);
     assert_lock_is_released_inside(&run, &threads);
-    // Calls outside of any interval of their thread's own are recorded, and named ones like any other: on the other thread
+    // Calls outside of any interval of their thread are recorded, and named ones like any other: on the other thread
     // get, request_runs, lock_acquire, lock_release and request_ends.
     let calls = run.streams[threads.other].events.iter();
     let calls = calls.filter(|event| matches!(event, Event::Call { .. }));
     assert_eq!(calls.count(), 5);
 }
 
-/// Begun by main, worked for by main, then by the other, who ends it.
+/// main begins it and works on it, then the other thread works on it and ends it.
 #[track_caller]
 fn assert_interval_moves(run: &Run, threads: &Threads) {
     let mut events = run.streams[threads.main].events.iter();
@@ -105,8 +105,8 @@ fn assert_task_is_handed_over(run: &Run, threads: &Threads) {
     assert!(task(threads.main, true).is_some());
 }
 
-/// Waited for by the other, released by main, inside of the call `inside`, which was open then. (main, whom nobody kept waiting, may
-/// have taken long enough to look as if it had waited.)
+/// The other thread waits for it, and main releases it inside of the call `inside`, which was open then. (main did
+/// not have to wait, but may have taken long enough to look as if it had.)
 #[track_caller]
 fn assert_lock_is_released_inside(run: &Run, threads: &Threads) {
     let mut waits = run.waits(Kind::Named);

@@ -1,5 +1,5 @@
-//! What the agent defines is its own wherever it is loaded: no reference to it is left for the loader to decide, who would take the C
-//! library's function of the same name where that was loaded before (`evenkeel attach`).
+//! The agent's definitions are its own wherever it is loaded: no reference to them is left to the loader. The loader
+//! would bind it to the C library's function of the same name where that was loaded earlier (`evenkeel attach`).
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Whatever plan comes after whatever other, through the agent: every process goes on as it would without it. Processes live, fork, execute
+//! Random sequences of plans, through the agent: every process behaves as without it. Processes run, fork, execute
 //! themselves, load and unload a library, and begin under a plan that is beyond its first step.
 //!
 //! `profiler/patch/tests/random_plans.rs` says the same of the patcher alone, in many more steps. `EVENKEEL_RANDOM_SEED` repeats the plans of a

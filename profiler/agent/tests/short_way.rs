@@ -1,5 +1,5 @@
-//! The short way through a boundary calls nothing that may use registers which it does not save: neither as the tests are built,
-//! nor as users build it, since what the compiler makes calls of differs.
+//! The short way through a boundary calls nothing that may use registers which it does not save. This holds for the
+//! test's build and for the users' build, because the compiler generates different calls in each.
 
 use std::collections::HashSet;
 use std::path::Path;

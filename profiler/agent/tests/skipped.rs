@@ -8,7 +8,8 @@ use harness::{How, run};
 
 const HOOKS: [Hook<'static>; 1] = [Hook::new("request", Role::Whole)];
 
-/// Of 500 intervals, all of them skipped, ten last for a hundredth of a second: a million ticks at the least, on any machine.
+/// All of 500 intervals are skipped; ten last for a hundredth of a second, which is at least a million ticks on any
+/// machine.
 #[test]
 fn skipped_intervals_are_counted_with_their_latencies() {
     let how = How {

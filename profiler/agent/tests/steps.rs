@@ -1,4 +1,4 @@
-//! Intervals that begin with the first of several steps, are about one that comes later, and go on behind it.
+//! Intervals of several steps: they begin with the first, have their subject at a later one, and continue after it.
 
 mod harness;
 
@@ -46,8 +46,9 @@ fn course(waits: bool) -> Vec<String> {
     described.collect()
 }
 
-/// Two steps are of one interval, which ends with `ready`; one that has come to what it is about ends with the first step of the next; and one
-/// that never comes to it has no label. Outside of them nothing is recorded, unless waits are followed.
+/// Two steps belong to one interval, which ends with `ready`. An interval that has reached its subject ends with the
+/// first step of the next one. An interval that never reaches its subject has no label. Outside of them nothing is
+/// recorded, unless waits are followed.
 #[test]
 fn an_interval_is_all_steps_before_what_it_is_about_and_what_follows() {
     let expected = [

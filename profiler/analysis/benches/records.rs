@@ -9,8 +9,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use evenkeel_analysis::{Analysis, ProbeCost};
 use evenkeel_wire::{Kind, Marker, Record};
 
-/// Records of intervals that call `outer` functions in turn, each of which calls `inner` others `repeats` times. Durations
-/// come from a linear congruential generator.
+/// Records of intervals that call `outer` functions in turn; each of them calls `inner` others `repeats` times.
+/// Durations come from a linear congruential generator.
 fn records(intervals: u32, outer: u32, inner: u32, repeats: u32) -> Vec<Record> {
     let (mut records, mut now, mut state) = (Vec::new(), 1000, 1u64);
     let mut tick = |limit: u64| {
@@ -80,7 +80,7 @@ fn contended(threads: u64, intervals: u64) -> Vec<Vec<Record>> {
             records.push(object);
             records.push(Record::new(begin + 290, 1520, 8));
             records.extend(calls(begin + 1900, 20));
-            // Just before the next thread goes on.
+            // Just before the next thread continues.
             records.push(Record::marker(Marker::Wake, begin + 2790, 1));
             records.push(object);
             records.push(Record::marker(Marker::Open, begin + 2700, 9));
@@ -105,7 +105,7 @@ fn waits(criterion: &mut Criterion) {
             });
             analysis.follow_waits();
             analysis.begin_round(1, 50);
-            // Keys of threads are never used again, so each repetition has threads of its own.
+            // Keys of threads are never used again, so each repetition has new threads.
             let mut first = 0;
             bencher.iter(|| {
                 for (at, stream) in streams.iter().enumerate() {

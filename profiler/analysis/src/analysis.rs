@@ -218,7 +218,7 @@ impl Analysis {
 
     /// There is nothing more to come.
     pub fn ended(&mut self) {
-        // What waits for a later pass, because a waker's records may come after those of whom it wakes.
+        // Work that waits for a later pass: a waker's records may be read after those of the waiter.
         self.pass_ended();
         self.pass_ended();
         self.assembler.ended();
@@ -226,9 +226,9 @@ impl Analysis {
         self.intake.end_recording();
     }
 
-    /// Takes what the kernel says about when a thread did not run, in order of time; each span at the latest in the pass
-    /// that reads the thread's records of the same time. A sleep that no thread of the target says it ended is followed to the one
-    /// that the kernel saw end it. Where waits are not followed all of it is ignored.
+    /// Takes the kernel's spans during which a thread did not run, in order of time. Each span must arrive at the
+    /// latest in the pass that reads the thread's records of the same time. A sleep that no thread of the target
+    /// claims to have ended is followed to the kernel's waker. Ignored where waits are not followed.
     pub fn switched_out(&mut self, thread: u64, spans: &[SwitchedOut]) {
         self.assembler.switched_out(thread, spans);
     }
@@ -306,8 +306,8 @@ impl Analysis {
         self.intake.recent = Some(Recent::default());
     }
 
-    /// What came since this was last asked, which shows what happens now however long the round has gone on, and all of the newest
-    /// round, which separates small shares from chance.
+    /// Sums since the last call, which show the present however long the round is, and all of the newest round, which
+    /// separates small shares from chance.
     pub fn look(&mut self, sites: &SiteTable, options: &Options) -> Snapshot {
         let crowded = self.assembler.crowded();
         let Intake { rounds, plans, .. } = &self.intake;

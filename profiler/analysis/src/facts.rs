@@ -1,4 +1,4 @@
-//! What a session knows of its run beside the records: a finished profile is made of both.
+//! Facts of a run that are not in its records; a finished profile is made of both.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct RunFacts {
     /// Intervals that could not begin because the plan was being changed.
     #[serde(default)]
     pub unplanned: u64,
-    /// How often calls were trapped to learn whom they call.
+    /// Number of calls that were trapped to learn their callees.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub traps: u64,
     /// Its intervals are requests that spans report (`evenkeel spans`), not what an agent saw.

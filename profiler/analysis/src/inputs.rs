@@ -134,7 +134,7 @@ pub struct Inputs<'a> {
     pub options: &'a Options,
     /// Intervals were followed across threads.
     pub follows_waits: bool,
-    /// What the session knows beside the records; nothing where the profile is of the records alone.
+    /// The session's facts; `None` where the profile is made of the records alone.
     pub facts: Option<&'a RunFacts>,
     /// The slowest intervals of the run.
     pub(crate) slowest: SlowestOf<'a>,

@@ -1,8 +1,8 @@
 //! The result: everything a report shows, in the JSON of the design (fields may be added, not renamed). Reasons and warnings are types here;
 //! `evenkeel-report` puts them into the words that JSON has, and a profile that is read from there has these words.
 //!
-//! Times are nanoseconds, shares and contributions are fractions of Var(L), `se` is a standard error from the block
-//! jackknife: absent where it cannot be computed, 0 with a single interval.
+//! Times are nanoseconds, and shares and contributions are fractions of Var(L). `se` is a standard error from the
+//! block jackknife: absent where it cannot be computed, 0 with a single interval.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ pub struct Profile {
     /// Functions that trade work: their covariance takes much off the variance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trades: Vec<Trade>,
-    /// The slowest 1 % beside the middle. Absent where no interval is slower than the middle.
+    /// The slowest 1 % against the middle. Absent where no interval is slower than the middle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cohorts: Option<Cohorts>,
     /// Factors, best score first (dissertation 2.3.2.2, algorithm 1).
@@ -105,7 +105,7 @@ pub struct Profile {
     /// Where waits are followed: what the time was, summed up. Empty without.
     #[serde(rename = "doing", default, skip_serializing_if = "Vec::is_empty")]
     pub time_spent: Vec<TimeSpent>,
-    /// Where waits are followed: who waits for whom, most time first.
+    /// Where waits are followed: waiters and holders, most time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitedFor>,
     /// The slowest intervals of the run, slowest first.
@@ -162,12 +162,12 @@ pub struct Overhead {
     pub probe_ns: f64,
     /// Probe cost times calls, as a fraction of the mean latency.
     pub estimated_fraction: f64,
-    /// Mean latency with probes against without (random windows, class by class), minus one; absent without such windows, and where its
-    /// error is as large as what would matter.
+    /// Mean latency with probes against without (random windows, class by class), minus one. Absent without such
+    /// windows, and where its error is as large as a relevant value.
     pub measured_fraction: Option<f64>,
     /// Its standard error, also where that is too large.
     pub measured_se: Option<f64>,
-    /// How often calls were trapped to learn whom they call, or met while they were being changed.
+    /// Calls that were trapped to learn their callees, or that hit a breakpoint during a change of code.
     #[serde(default)]
     pub traps: u64,
     /// What that took, estimated, as a fraction of the time of all intervals of the run.
@@ -175,7 +175,8 @@ pub struct Overhead {
     pub trapping_fraction: f64,
 }
 
-/// What a trap costs, from the breakpoint to the instruction behind it, nanoseconds: the kernel's way into the handler and back, mostly.
+/// Cost of a trap, from the breakpoint to the next instruction, nanoseconds: mostly the kernel's way into the handler
+/// and back.
 pub const TRAP_NS: f64 = 3000.0;
 
 /// One round of refinement.
@@ -291,8 +292,8 @@ pub struct Node {
     pub se: f64,
     /// Of Var(X), the part explained by the number of calls (regression of X on N); absent where N never varies.
     pub calls_explained: Option<f64>,
-    /// Share of the tail by percentile name (`p95`, `p99`, `p999`): of the time by which the slowest exceed the mean,
-    /// how much is spent here; the root is 1. The tail begins at the histogram's bucket boundary nearest the
+    /// Share of the tail by percentile name (`p95`, `p99`, `p999`): the part of the slowest intervals' excess over
+    /// the mean that is spent here. The root has 1. The tail begins at the histogram's bucket boundary nearest the
     /// percentile from below. Absent where the tail is no slower than the mean.
     pub tail_share: BTreeMap<String, f64>,
     /// Height of the function in the static call graph.
@@ -343,7 +344,8 @@ pub struct Unpatched {
     /// The function that makes the call; absent where that is not known, or it is a function's entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Function>,
-    /// It runs, or may, and its time stands in its caller's own: that is no own code then ([`crate::findings::not_opened`]).
+    /// It runs, or may run, and its time is part of its caller's own, which therefore is no own code
+    /// ([`crate::findings::not_opened`]).
     #[serde(default)]
     pub hides_time: bool,
 }

@@ -29,10 +29,10 @@ const PRELOADED: &str = "libevenkeel_agent.so";
 /// How long a thread at a safe point is looked for.
 const SEARCH_LIMIT: Duration = Duration::from_secs(1);
 /// Why an agent is not loaded into a child that could never open a library.
-const FORKED_WHILE_LOADING: &str = "it was forked while another thread of its parent was opening or closing a library; in such a child whoever opens a library waits for ever, Evenkeel or the program itself; restart it, or start its server with `evenkeel profile`";
+const FORKED_WHILE_LOADING: &str = "it was forked while another thread of its parent was opening or closing a library. Opening a library in such a child waits for ever, for Evenkeel as for the program itself. Restart it, or start its server with `evenkeel profile`";
 /// Why nothing can be called in a process.
 const NO_GLIBC: &str = "it has no glibc (it is statically linked, built for musl, or its libraries cannot be read); use a build that is dynamically linked with glibc";
-/// A descriptor that is none.
+/// No descriptor.
 const NONE: i32 = -1;
 /// How long a program that has just begun may take to map its C library.
 const LOADING_LIMIT: Duration = Duration::from_secs(1);
@@ -169,7 +169,7 @@ pub struct Injected {
 /// session's plan.
 ///
 /// # Errors
-/// Says why not; the process goes on as before.
+/// The reason why not; the process continues as before.
 pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Injected, Refused> {
     permission::check(pid)?;
     permission::of_this_namespace(pid)?;
@@ -194,7 +194,7 @@ pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Inje
 /// Lets the agent of a process look at its session: it takes its hooks out if that is over. How long a thread stood still.
 ///
 /// # Errors
-/// Says why not; the process goes on as before.
+/// The reason why not; the process continues as before.
 pub fn poll(pid: i32, agent: &AgentFile) -> Result<Duration, Refused> {
     let target = Target::open(pid)?;
     let Some(base) = agent.base(&target.mappings, &target.memory) else {
@@ -286,15 +286,15 @@ fn own_memory(pid: i32) -> Option<File> {
     (!is_its_own).then(open)?
 }
 
-/// What is said where a process may not map as much as the session's memory is, of which it uses what it fills.
+/// The message where a process may not map the session's memory; only the used part takes memory.
 fn no_memory(pid: i32) -> String {
     format!(
         "the agent cannot map the session's memory, two GiB of addresses, within the process' limits (ulimit -v, a cgroup, dovecot's vsz_limit); lift them: prlimit --pid {pid} --as=unlimited"
     )
 }
 
-/// The kernel ends a process that meets a breakpoint with SIGTRAP blocked. A thread that is made meanwhile by one whose mask is still
-/// the old one inherits that, so the threads are gone through until no other is met.
+/// The kernel ends a process that meets a breakpoint with SIGTRAP blocked. A new thread inherits the mask of its
+/// creator, which may still be the old one. So the threads are visited until no new one is found.
 fn unblock_traps(visit: &mut Visit<'_>, target: &Target) {
     const PASSES_MAX: usize = 8;
     visit.unblock(libc::SIGTRAP);
@@ -336,7 +336,7 @@ fn load(
     const NOW: u64 = libc::RTLD_NOW as u64 | libc::RTLD_NODELETE as u64;
     /// For `__libc_dlopen_mode`: the caller is the program (`__RTLD_DLOPEN` of glibc's include/dlfcn.h).
     const FROM_PROGRAM: u64 = 0x8000_0000;
-    // The loader takes what has the name of something that it has loaded for the same: each agent gets a spelling of its own.
+    // The loader takes a file whose name it has loaded for the same file, so each agent gets a different spelling.
     let older = target
         .mappings
         .iter()

@@ -16,7 +16,7 @@ use crate::stacks::{Code, StackWords};
 use crate::tracer::Memory;
 
 const SOURCE: &str = "int f(int n) { volatile int a[9]; a[n] = n; return n ? f(n - 1) + a[n] : 0; }\nint main(void) { return f(3); }\n";
-/// Where the file is said to be mapped.
+/// The address at which the test's file is mapped.
 const BASE: u64 = 0x5555_0000_0000;
 
 /// A small program, and what of it would be mapped as code.

@@ -16,7 +16,7 @@ pub(crate) fn send(socket: &impl AsRawFd, descriptors: &[RawFd]) -> io::Result<(
         iov_len: 1,
     };
     let bytes = size_of_val(descriptors) as u32;
-    // SAFETY: one message of one byte, with control data of the length that is said; all of it outlives the call.
+    // SAFETY: one message of one byte, with control data of the stated length; all of it outlives the call.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut vector;
@@ -45,8 +45,8 @@ pub(crate) fn receive_one(socket: &OwnedFd) -> io::Result<OwnedFd> {
         iov_base: byte.as_mut_ptr().cast(),
         iov_len: 1,
     };
-    // SAFETY: one message of one byte, with room for control data of the length that is said; all of it outlives the call. The descriptor
-    // that comes is fresh.
+    // SAFETY: one message of one byte, with room for control data of the stated length; all of it outlives the call.
+    // The received descriptor is fresh.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut vector;

@@ -56,15 +56,16 @@ pub struct Loaded {
     pub build_id: Option<Vec<u8>>,
 }
 
-/// How often a process is looked at whose program is just being replaced, and how long apart: the kernel maps a program within
-/// microseconds, but on a busy machine it may wait for a processor meanwhile.
+/// How often to look at a process whose program is just being replaced, and the pause between. The kernel maps a
+/// program within microseconds, but on a busy machine it may wait for a CPU.
 const LOOKS: u32 = 200;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// The files of a process, its program first.
 ///
 /// # Errors
-/// It has ended, or may not be looked at; or its program is none that can be read, or is replaced all the while.
+/// The process has ended, or may not be inspected; or its program cannot be read as one, or is replaced again and
+/// again.
 pub fn loaded(pid: i32) -> Result<Vec<Loaded>, Refused> {
     for _ in 0..LOOKS {
         let image = process::image(pid);
@@ -176,7 +177,8 @@ impl Mapped {
         } else {
             File::open(process::readable(pid, &code.path)).or_else(|_| File::open(by_mapping))
         };
-        // SAFETY: read only; a file that is truncated meanwhile ends us, as it would end the process that runs it.
+        // SAFETY: read only; a file that is truncated in between ends this process, as it would end the process that
+        // runs it.
         let file = unsafe { Mmap::map(&file.ok()?).ok()? };
         let elf = Elf::parse(&*file).ok()?;
         let segment = elf.segments().find(|segment| {
@@ -198,7 +200,8 @@ impl Mapped {
         })
     }
 
-    /// Whether it was linked as a program, at a fixed place or not, and not as a library (gABI, `ET_EXEC`; `DF_1_PIE` of GNU and LLVM).
+    /// Whether it was linked as a program, at a fixed place or not. Otherwise it is a library (gABI, `ET_EXEC`;
+    /// `DF_1_PIE` of GNU and LLVM).
     fn is_program(&self) -> bool {
         let Some(elf) = self.elf() else {
             return false;
@@ -326,11 +329,12 @@ impl Mapped {
     }
 }
 
-/// Whether the search table of an `.eh_frame_hdr` at this address leads into the frame descriptions, all of it, and is in the form in which
-/// linkers write it (Linux Standard Base, "The .eh_frame_hdr section"). Without it the unwinder makes one of its own; with another the
-/// library that reads it computes differences that may overflow.
+/// Whether the search table of an `.eh_frame_hdr` at this address lies within the frame descriptions, in the form
+/// that linkers write (Linux Standard Base, "The .eh_frame_hdr section"). Without a table the unwinder makes one.
+/// With another form, the reading library computes differences that may overflow.
 fn leads_into(table: &[u8], address: u64, frames: &Range<u64>) -> bool {
-    // Version 1; .eh_frame relative to this word, the count as it is, and entries relative to the table, all of four bytes.
+    // Version 1; `.eh_frame` relative to this word, a plain count, and entries relative to the table, all of four
+    // bytes.
     let [1, 0x1b, 0x03, 0x3b, words @ ..] = table else {
         return false;
     };

@@ -1,5 +1,5 @@
-//! Descriptors from here into the process: through a pair of connected sockets, of which this process takes one. So it needs no
-//! file that both can open, no name, and no rights beyond those of tracing.
+//! Passes descriptors into the process, through a pair of connected sockets with one end here. So it needs no file
+//! that both can open, no name, and no rights beyond those of tracing.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -80,7 +80,7 @@ fn receive(visit: &mut Visit<'_>, socket: u64, count: usize) -> Result<Vec<i32>,
     Ok(numbers.collect())
 }
 
-/// A descriptor of the process, as one of ours.
+/// Duplicates a descriptor of the process into this one.
 fn take(pid: i32, descriptor: i32) -> io::Result<OwnedFd> {
     // SAFETY: system calls whose arguments are numbers; the descriptors are fresh.
     unsafe {

@@ -1,9 +1,9 @@
 //! Brings the agent into a running process, and calls it there.
 //!
-//! One thread of the process is stopped with ptrace(2) where it holds no lock of the C library, its state is written onto its stack
-//! as the kernel does for a handler of a signal, and it is sent through functions of the C library that the process has: `mmap`
-//! for a stack of our own, `recvmsg` for descriptors, `dlopen` for the agent. Then it goes on as if nothing had been. The other
-//! threads run all along, so a lock that one of them holds is released.
+//! One thread of the process is stopped with ptrace(2) where it holds no lock of the C library. Its state is written
+//! onto its stack as the kernel does for a signal handler. Then it calls functions of the C library that the process
+//! has: `mmap` for a new stack, `recvmsg` for descriptors, `dlopen` for the agent. Afterwards it continues as if
+//! nothing had happened. The other threads run all the time, so a lock that one of them holds is released.
 //!
 //! ```text
 //! process     what /proc says: mappings, threads, masks, children      permission  why a process may not be attached to
@@ -22,10 +22,10 @@
 //! arch        registers, frames of signals                             one directory an architecture
 //! ```
 //!
-//! **If this process dies in the middle**, the thread runs to the end of the function it was sent to, returns into the frame on its
-//! stack, and the kernel restores everything from there: registers, vector registers, signal mask. A system call that was
-//! interrupted is made again, its time, if it has a limit, from the beginning; only what the kernel had ended already (`epoll_wait`) ends
-//! with EINTR.
+//! **If this process dies in the middle**, the thread finishes the called function and returns into the frame on its
+//! stack. From there the kernel restores everything: registers, vector registers, signal mask. An interrupted system
+//! call is made again; a time limit starts from the beginning. Only a call that the kernel had ended already
+//! (`epoll_wait`) ends with EINTR.
 
 mod agent;
 #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]

@@ -1,10 +1,11 @@
 //! Whether the loader of a process would wait for ever.
 //!
-//! `dlopen` takes locks of the loader's that other threads hold while they open or close a library, or are shown its list of files. A forked
-//! child has only the thread that forked: a lock that another one held at that moment belongs to nobody there, and whoever opens a
-//! library in it waits without end. (glibc gives some of these locks back in the child, and not the list's: posix/fork.c.)
+//! `dlopen` takes locks of the loader that other threads hold while they open or close a library, or iterate over its
+//! list of files. A forked child has only the thread that forked. A lock that another thread held at that moment has
+//! no owner there, and opening a library waits without end. (glibc resets some of these locks in the child, but not
+//! the list's: posix/fork.c.)
 //!
-//! The locks have no names outside. They are recursive mutexes in the loader's memory, which say who holds them.
+//! The locks have no exported names. They are recursive mutexes in the loader's memory, which store their holder.
 
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub fn is_abandoned(pid: i32, mappings: &[Mapping], memory: &Memory) -> bool {
     })
 }
 
-/// Who holds a lock in the loader's memory.
+/// Holders of locks in the loader's memory.
 fn owners(mappings: &[Mapping], memory: &Memory) -> Vec<u32> {
     let of_mapping = |mapping: &Mapping| {
         let mut bytes = vec![0; (mapping.range.end - mapping.range.start) as usize];
@@ -56,7 +57,7 @@ fn owners_in(bytes: &[u8]) -> Vec<u32> {
     places.filter_map(owner).collect()
 }
 
-/// Who holds the mutex that these words are; None where they are none, or nobody does.
+/// The holder of the mutex in these words; `None` if the words are no mutex, or it is free.
 fn owner(words: &[u32]) -> Option<u32> {
     let &[lock, count, owner, 1, RECURSIVE, 0, 0, 0, 0, 0] = words else {
         return None;

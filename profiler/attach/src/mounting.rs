@@ -111,7 +111,7 @@ fn errno() -> i32 {
 /// The code with which a child ends; an error's number where it was killed.
 fn wait(child: libc::pid_t) -> io::Result<i32> {
     let mut status = 0;
-    // SAFETY: a child of ours, and a status word.
+    // SAFETY: our own child, and a status word.
     while unsafe { libc::waitpid(child, &mut status, 0) } < 0 {
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {

@@ -63,7 +63,7 @@ fn ended(pid: i32) -> Result<(), Refused> {
     }
 }
 
-/// Whether the number is that of a process, with a program of its own: `/proc` has threads, too, those of the kernel among them.
+/// Whether the number is that of a process with a program: `/proc` also has threads, and those of the kernel.
 fn of_a_process(pid: i32) -> Result<(), Refused> {
     let leader = process::status(pid, "Tgid").and_then(|text| text.parse().ok());
     if let Some(leader) = leader.filter(|&leader: &i32| leader != pid) {
@@ -92,7 +92,7 @@ fn of_this_machine(pid: i32) -> Result<(), Refused> {
     const OF_32_BITS: [u8; 5] = *b"\x7fELF\x01";
     let mut begin = [0; OF_32_BITS.len()];
     let program = File::open(process::program(pid)).map_err(|_| not_permitted(pid))?;
-    // One that is shorter is no program, which is said later.
+    // A shorter file is no program, which is reported later.
     let _ = program.read_exact_at(&mut begin, 0);
     if begin == OF_32_BITS {
         return unfit(pid, "it is a 32-bit program; use a 64-bit build of it");
@@ -132,9 +132,9 @@ fn fit(pid: i32) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Why the system refuses this process to us; or that it has ended meanwhile.
+/// The reason why the system refuses this process, or that it has ended.
 pub fn not_permitted(pid: i32) -> Refused {
-    // One that is just ending has given up its memory before it counts as ended.
+    // A process that is ending has given up its memory before it disappears.
     if process::started(pid).is_none() || process::status(pid, "VmSize").is_none() {
         return Refused::Gone { pid };
     }
@@ -163,7 +163,7 @@ struct Rights<'a> {
     user: u32,
     /// It has CAP_SYS_PTRACE.
     may_trace: bool,
-    /// As in kernel.yama.ptrace_scope; nothing where there is none.
+    /// As in kernel.yama.ptrace_scope; empty if the file is missing.
     scope: &'a str,
     /// Who traces the process already; 0 if nobody does.
     tracer: Option<i32>,
@@ -179,11 +179,11 @@ impl Rights<'_> {
             .filter(|&tracer| tracer != 0 && tracer != std::process::id() as i32)
         {
             return format!(
-                "process {tracer} traces it already (a debugger, or strace), and the system permits one only; end that one, and attach again"
+                "process {tracer} traces it already (a debugger, or strace), and the system permits only one tracer. End that process, and attach again"
             );
         }
         if self.scope == "3" {
-            return "kernel.yama.ptrace_scope is 3, which lets nobody trace, root included, until the machine starts again; start the program with `evenkeel profile`".to_owned();
+            return "kernel.yama.ptrace_scope is 3, which forbids tracing, even for root, until the next boot. Start the program with `evenkeel profile`".to_owned();
         }
         if self.may_trace && self.is_asleep {
             return "it sleeps in the kernel for a device (state D), or is about to end; attach again when it runs".to_owned();
@@ -258,8 +258,8 @@ mod tests {
             (0, false, "1", 0, "even root lacks CAP_SYS_PTRACE"),
             (0, true, "1", 0, "a security module"),
             // Nobody may: not the user, nor root.
-            (1000, false, "3", 0, "lets nobody trace"),
-            (0, true, "3", 1000, "lets nobody trace"),
+            (1000, false, "3", 0, "forbids tracing"),
+            (0, true, "3", 1000, "forbids tracing"),
         ] {
             let text = lacking(user, may_trace, scope, owner);
             assert!(text.contains(words), "{user} {may_trace} {scope}: {text}");

@@ -25,7 +25,7 @@ pub struct Mapping {
     pub path: String,
 }
 
-/// The kernel's mark behind the name of a file that has none any more.
+/// The kernel's suffix for a file that no name leads to any more.
 pub const DELETED: &str = " (deleted)";
 
 impl Mapping {
@@ -102,8 +102,8 @@ fn status_in(file: &Path, name: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// Whether a thread waits in a system call that puts another signal mask in place of its own for as long as it waits: the kernel does
-/// not show which the own one is.
+/// Whether a thread waits in a system call that replaces its signal mask during the wait: the kernel does not show
+/// the original mask.
 pub(crate) fn waits_with_another_mask(tid: i32) -> bool {
     /// The calls, and which of their arguments is the mask.
     const CALLS: [(i64, usize); 5] = [
@@ -177,7 +177,8 @@ pub fn image(pid: i32) -> Option<Image> {
     image_of(&text)
 }
 
-/// Reads a line of `/proc/PID/stat` (proc(5): state, starttime, vsize, startcode and startstack are fields 3, 22, 23, 26 and 28).
+/// Reads a line of `/proc/PID/stat` (proc(5)). The fields state, starttime, vsize, startcode and startstack have the
+/// numbers 3, 22, 23, 26 and 28.
 fn image_of(stat: &str) -> Option<Image> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();

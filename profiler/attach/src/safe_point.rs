@@ -1,10 +1,11 @@
-//! Whether a stopped thread may call functions of the C library, `dlopen` among them, before it goes on.
+//! Whether a stopped thread may call functions of the C library, including `dlopen`, before it continues.
 //!
-//! It must hold no lock that these functions take, and be in none of them. Such locks (of `malloc`, the dynamic loader, standard
-//! I/O) are held only while one of the C library's functions, or the loader's, is on the stack. So the stack is unwound: from the
-//! program's own code any call is as good as one that the program makes itself; and of the C library's functions only those may be
-//! on top that wait or move data and are known to hold nothing. What a handler of a signal has interrupted is looked at in the same way:
-//! a PostgreSQL before version 16 starts its processes in one, and they never leave it.
+//! It must hold no lock that these functions take, and be in none of them. Such locks (of `malloc`, the dynamic
+//! loader, standard I/O) are held only while a function of the C library or the loader is on the stack. So the stack
+//! is unwound. In the program's own code any call is as good as one that the program makes itself. Of the C library,
+//! only functions may be on top that wait or move data and are known to hold no lock. The code that a signal handler
+//! has interrupted is checked alike: PostgreSQL before version 16 starts its processes in a handler, and they never
+//! leave it.
 
 use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
 
@@ -83,7 +84,7 @@ const HARMLESS: &[&str] = &[
     "write",
     "writev",
 ];
-/// Those that call the program, and hold nothing meanwhile.
+/// Functions that call the program, and hold no lock during that.
 const CALLERS: &[&str] = &["__libc_start_main", "bsearch", "qsort", "qsort_r"];
 /// What makes a library an allocator.
 const MALLOC: &str = "malloc";
@@ -181,7 +182,7 @@ impl SafePoints {
     /// Whether a thread with these registers is at a safe point.
     ///
     /// # Errors
-    /// Says what it is doing.
+    /// The thread's present activity.
     pub fn check(&mut self, registers: &Registers, memory: &Memory) -> Result<(), Danger> {
         let stack = self.unwind(registers, memory)?;
         let role = |frame: &Frame| self.files[frame.file].role;
@@ -270,7 +271,7 @@ impl SafePoints {
         Err("its stack is too deep".to_owned())
     }
 
-    /// The file of a frame; where a trampoline of an agent stands in for the caller, the caller's.
+    /// The file of a frame; the caller's file if an agent's trampoline replaces the caller.
     fn locate(&self, address: FrameAddress, memory: &Memory) -> Result<Place, Danger> {
         let mut address = address;
         for _ in 0..=4 {

@@ -1,7 +1,7 @@
 //! Filters of system calls (seccomp(2)) of a process: whether they let through what an attach and the agent need.
 //!
-//! A filter answers a call with an error, or with the end of the process; so each program is read and run over every call that would be made,
-//! before any is. To read them takes root, and a thread that stands still for a moment.
+//! A filter answers a call with an error, or ends the process. So each filter is read and evaluated for every call of
+//! an attach before the first is made. Reading filters takes root, and a thread that is stopped for a moment.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;

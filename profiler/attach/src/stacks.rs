@@ -19,7 +19,7 @@ use crate::tracer::Memory;
 const FRAMES_MAX: usize = 128;
 /// Distance from the return address into a trampoline of an agent to the address that it returns to itself.
 pub(crate) const TRAMPOLINE_RETURN_AT: u64 = 256;
-/// Programs of which the code is remembered.
+/// Number of programs whose code is cached.
 const PROGRAMS_MAX: usize = 16;
 /// Words of the stack that are looked through for the frame of a function that keeps a frame pointer.
 const SEARCHED_WORDS: usize = 512;
@@ -127,7 +127,7 @@ impl Stacks {
     /// Copies words of the process' memory, as many as there are from `address` on, up to the length of `into`; how many.
     pub fn copy_words(&self, address: u64, into: &mut [u64]) -> usize {
         const PAGE: u64 = 4096;
-        // A page at a time: what lies behind the stack's end is not mapped.
+        // A page at a time: beyond the stack's end nothing is mapped.
         let mut copied = 0;
         while copied < into.len() {
             let Some(from) = address.checked_add(8 * copied as u64) else {
@@ -225,7 +225,7 @@ impl Code {
         FrameAddress::from_return_address(next.ok().flatten()?)
     }
 
-    /// The file of a frame; where a trampoline of an agent stands in for the caller, the caller's.
+    /// The file of a frame; the caller's file if an agent's trampoline replaces the caller.
     fn locate(
         &self,
         mut address: FrameAddress,
@@ -258,8 +258,9 @@ impl Code {
             .position(|file| file.mapped.range.contains(&address))
     }
 
-    /// The frame pointer of a function that has one, from the innermost frame above `sp` that looks like its: the frame pointer of
-    /// its caller, further out, and a return address behind it (System V ABI 3.2.2). The kernel does not show the register.
+    /// The frame pointer of a function that has one, from the innermost frame above `sp` that looks like its frame.
+    /// Such a frame has the frame pointer of its caller, further out, followed by a return address (System V ABI
+    /// 3.2.2). The kernel does not show the register.
     fn frame_pointer(&self, sp: u64, stack: &StackWords<'_>, memory: &Memory) -> Option<u64> {
         let [_, bottom, _] = stack.registers;
         let first = (sp.checked_sub(bottom)? / 8) as usize;
@@ -274,7 +275,7 @@ impl Code {
         Some(sp + 8 * at as u64)
     }
 
-    /// Whether a word is the address behind a call, or behind the call of a trampoline that stands in for one.
+    /// Whether a word is the address after a call, or after the call of a trampoline that replaces one.
     fn is_return_address(&self, word: u64, stack: &StackWords<'_>, memory: &Memory) -> bool {
         if self.file_at(word).is_some() {
             let mut code = [0; registers::CALL_BYTES_MAX];

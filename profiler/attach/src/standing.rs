@@ -12,7 +12,7 @@ pub enum Standing {
     Running,
     /// It is blocked in the kernel.
     Blocked {
-        /// Where it goes on in its program.
+        /// The address at which it continues.
         pc: u64,
         /// Its stack pointer.
         sp: u64,

@@ -110,7 +110,8 @@ pub struct Tracee {
     signal: i32,
     /// How it was let run.
     how: libc::c_uint,
-    /// It runs functions of ours, and no SIGSTOP, which cannot be blocked, is to end them: the process stops afterwards.
+    /// It runs functions for the session, and SIGSTOP, which cannot be blocked, must not end them: the process stops
+    /// afterwards.
     holds_stops: bool,
     /// A SIGSTOP was kept from it.
     held_stop: bool,
@@ -179,7 +180,7 @@ impl Tracee {
         let mut left = limit;
         for look in 0.. {
             let mut status = 0;
-            // SAFETY: a status word of ours.
+            // SAFETY: a local status word.
             let answer =
                 unsafe { libc::waitpid(self.number, &mut status, libc::__WALL | libc::WNOHANG) };
             if answer == self.number {

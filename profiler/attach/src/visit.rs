@@ -1,4 +1,4 @@
-//! A stopped thread that calls functions, and then goes on as if it had not.
+//! A stopped thread that calls functions, and then continues as if it had not.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -34,8 +34,8 @@ const OWN_SIGNALS: [i32; 6] = [
 /// stops for it, and if nobody traces it any more, nothing comes of it.
 const HARMLESS: [i32; 4] = [libc::SIGURG, libc::SIGWINCH, libc::SIGCONT, libc::SIGCHLD];
 
-/// One that the process does not handle and the thread, whose `mask` this is, does not block: a program that blocks one waits for it by
-/// signalfd(2) or sigwait(3), as PostgreSQL for SIGURG, and must not lose it.
+/// A signal that the process does not handle and the thread, whose `mask` this is, does not block. A program that
+/// blocks a signal waits for it by signalfd(2) or sigwait(3), as PostgreSQL for SIGURG, and must not lose it.
 fn harmless(pid: i32, mask: u64) -> Option<i32> {
     let caught = crate::process::status(pid, "SigCgt")?;
     let caught = u64::from_str_radix(&caught, 16).ok()?;
@@ -423,7 +423,7 @@ mod tests {
         let original = Registers::read(pid)?;
         let mut visit = Visit::begin(tracee, original, &target.memory, functions, Instant::now())?;
         for &signal in signals {
-            // SAFETY: a child of ours.
+            // SAFETY: our own child.
             unsafe { libc::kill(pid, signal) };
             let arguments = [libc::SYS_getppid as u64, 0, 0, 0, 0, 0];
             visit.call_on_own_stack(functions.syscall, arguments)?;
@@ -461,7 +461,7 @@ mod tests {
             unsafe { libc::_exit(3) };
         }
         let mut status = 0;
-        // SAFETY: a child of ours, and a status word.
+        // SAFETY: our own child, and a status word.
         assert_eq!(unsafe { libc::waitpid(visitor, &mut status, 0) }, visitor);
         assert!(libc::WIFSIGNALED(status), "it was not killed: {status}");
         let before = counting.count.load(Ordering::SeqCst);

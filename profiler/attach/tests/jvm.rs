@@ -11,7 +11,7 @@ use evenkeel_attach::jvm::{Kind, load, recognise};
 const PROGRAM: &str = "public class Waits { public static void main(String[] a) throws Exception { \
     System.out.println(\"ready \" + ProcessHandle.current().pid()); System.in.read(); System.out.println(\"ended\"); } }";
 
-/// Its options are the path of a file, which it appends a line to; it gives back 7 where there are none.
+/// Its options are the path of a file, which it appends a line to; it returns 7 without options.
 const AGENT: &str = r#"
 #include <stdio.h>
 int Agent_OnAttach(void *vm, const char *options, void *reserved) {
@@ -234,7 +234,7 @@ fn options_that_forbid_agents_are_named() {
             );
             java.end();
         }
-        // In a file of options it is not seen beforehand: the JVM says so.
+        // In a file of options the switch cannot be seen beforehand: the JVM reports it.
         let options = place.file("options");
         std::fs::write(&options, "-XX:-EnableDynamicAgentLoading").expect("it can be written");
         let java = place.start(&jdk, &[&format!("@{}", options.display())], |_| ());

@@ -105,7 +105,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A store that does not give what it was asked for.
+    /// A store that refuses a request.
     pub(crate) fn store(place: String, error: object_store::Error) -> Error {
         let said = refused::said(&error);
         let advice = match place.starts_with("s3://") {
@@ -119,7 +119,7 @@ impl Error {
         }
     }
 
-    /// A file whose end cannot be read: because of what it is, or because the store does not give it.
+    /// A file whose end cannot be read: it is damaged, or the store does not deliver it.
     pub(crate) fn of_file(file: String, error: ParquetError) -> Error {
         match error {
             ParquetError::External(source) => match source.downcast::<object_store::Error>() {

@@ -46,7 +46,7 @@ pub(crate) async fn are_unfinished(place: &Place, opened: &Opened) -> Result<boo
 /// Looks at every file of a table.
 ///
 /// # Errors
-/// There are none, or one cannot be read, or is of a later version.
+/// No files exist, or a file cannot be read, or is of a later version.
 pub(crate) async fn look(
     place: &Place,
     opened: &Opened,

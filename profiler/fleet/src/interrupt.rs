@@ -1,4 +1,5 @@
-//! Ctrl-C and a request to end: the program ends at once, whatever the engine does, and leaves no file of its own behind.
+//! Ctrl-C and requests to terminate: the program ends at once, whatever the engine does, and leaves no temporary
+//! file.
 
 use std::path::PathBuf;
 use std::pin::pin;
@@ -19,7 +20,7 @@ const TERMINATED: i32 = 143;
 /// # Errors
 /// The system does not let a program hear signals.
 pub fn heed(screen: Arc<Screen>, spilled: Option<PathBuf>) -> io::Result<()> {
-    // A thread of its own: those of the engine may compute for seconds before they look at anything.
+    // A separate thread: those of the engine may compute for seconds before they check anything.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;

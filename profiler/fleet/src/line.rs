@@ -91,7 +91,7 @@ impl Drop for Line {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(drawing) = self.drawing.take() {
-            // It has no panic of its own to say more about.
+            // A panic of the drawing thread needs no message.
             let _ = drawing.join();
         }
     }

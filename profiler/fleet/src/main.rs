@@ -41,11 +41,11 @@ struct Arguments {
     /// What is asked [default: shares; with --by, groups]
     #[arg(short, long, value_name = "NAME", value_parser = question_parser())]
     question: Option<&'static Question>,
-    /// A query of your own, from a file (- for standard input); the tables are intervals, nodes, times and moments
+    /// A query in SQL, from a file (- for standard input); the tables are intervals, nodes, times and moments
     #[arg(long, value_name = "FILE", conflicts_with_all = ["question", "by"])]
     sql: Option<PathBuf>,
-    /// Whom to set beside one another, each with all others together: hosts, builds, classes of intervals, or what came after the newest build (with
-    /// one build, on the last day) with what came before
+    /// Groups to compare, each with all others: hosts, builds or classes of intervals. `period` compares the time
+    /// since the newest build (with one build, the last day) with the time before
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
     /// Print all rows with all columns as JSON
@@ -60,8 +60,8 @@ struct Arguments {
     /// Threads of the engine [default: one a processor]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Memory that the engine's joins, groups and sorts may keep, such as 8GiB; groups and sorts that exceed it go to files in TMPDIR [default:
-    /// 60 % of what is free]
+    /// Memory for the engine's joins, groups and sorts, such as 8GiB; larger groups and sorts use files in TMPDIR
+    /// [default: 60 % of free memory]
     #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
     memory: Option<u64>,
 }
@@ -242,7 +242,7 @@ impl Arguments {
         }
     }
 
-    /// The command that asked, for who reads the page.
+    /// The command, for readers of the page.
     fn command(&self) -> String {
         let mut words = vec![
             "evenkeel fleet".to_owned(),

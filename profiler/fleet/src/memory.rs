@@ -42,7 +42,7 @@ fn groups() -> impl Iterator<Item = u64> {
 /// A size as people write it: `500MiB`, `8G`, `1.5 GB`; units are powers of 1024, however they are written.
 ///
 /// # Errors
-/// It is none, and how one is written.
+/// The text is no size; the error shows the form.
 pub fn parse(text: &str) -> Result<u64, String> {
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(at.unwrap_or(text.len()));

@@ -12,7 +12,7 @@ SELECT COUNT(DISTINCT host) AS hosts, COUNT(DISTINCT build) AS builds, COUNT(DIS
     CAST(SUM(intervals) AS BIGINT) AS intervals, MIN(day) AS first_day, MAX(day) AS last_day
 FROM moments WHERE class IS NULL AND intervals IS NOT NULL";
 
-/// How many hosts, builds, recordings and intervals, and of which days.
+/// Numbers of hosts, builds, recordings and intervals, and their days.
 pub struct Overview {
     counts: [(u64, &'static str); 4],
     days: String,

@@ -22,7 +22,7 @@ enum Stage {
     Beginning,
     /// The files of a table are listed.
     Finding(&'static str),
-    /// The ends of so many files are read.
+    /// The ends of this many files have been read.
     Looking(&'static str, u64),
     /// The engine thinks about how to answer.
     Planning(String),
@@ -36,7 +36,7 @@ impl Progress {
         self.enter(Stage::Finding(table));
     }
 
-    /// So many files of a table are being looked at.
+    /// Starts to read this many files of a table.
     pub(crate) fn looking(&self, table: &'static str, files: u64) {
         self.enter(Stage::Looking(table, files));
     }

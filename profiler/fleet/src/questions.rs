@@ -5,7 +5,7 @@ use evenkeel_export::columns::schema::Table;
 /// How values of a column are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// As it is.
+    /// The text itself.
     Text,
     /// A whole number.
     Count,

@@ -21,7 +21,7 @@ pub(crate) fn said(error: &object_store::Error) -> String {
     }
 }
 
-/// In what is said of a server that cannot show who it is.
+/// Part of the error of a server that cannot prove its identity.
 const CERTIFICATE: &str = "certificate";
 
 /// What to do about it.
@@ -40,7 +40,7 @@ pub(crate) fn advice(said: &str) -> &'static str {
     } else if has(&["RequestTimeTooSkewed"]) {
         "this machine's clock is wrong: set it"
     } else if has(&[CERTIFICATE]) {
-        "the store does not show who it is: see AWS_ENDPOINT_URL; where an authority of one's own vouches for it, have this machine trust that, or name its certificate's file by SSL_CERT_FILE"
+        "the store's certificate is not trusted: check AWS_ENDPOINT_URL. For a private authority, add it to this machine's trusted ones, or name its certificate's file in SSL_CERT_FILE"
     } else if has(&["AccessDenied", "403"]) {
         "the key may not read it: its owner has to allow s3:ListBucket on the bucket and s3:GetObject on its objects"
     } else if has(&[

@@ -146,7 +146,8 @@ fn needs(fleet: &Fleet, question: &Question) -> Result<(), Error> {
 }
 
 /// # Errors
-/// The tables are of several intervals or programs, of which the questions have no answer: earlier versions exported them to one directory.
+/// The tables are of several intervals or programs, for which the questions have no answer. Earlier versions exported
+/// such tables to one directory.
 async fn are_of_one_subject(fleet: &Fleet, question: &Question) -> Result<(), Error> {
     const QUERY: &str = "SELECT DISTINCT path FROM nodes WHERE depth = 0";
     let found = fleet.ask(question.name, QUERY).await?;
@@ -178,7 +179,7 @@ fn word(how: How) -> &'static str {
     }
 }
 
-/// A value that a browser shows as it is.
+/// A value that a browser shows exactly.
 fn exact(value: &Value) -> Value {
     match value.as_i64() {
         Some(number) if number.unsigned_abs() > SAFE_INTEGER => number.to_string().into(),

@@ -1,5 +1,6 @@
-//! Buckets of stores that speak the protocol of Amazon's S3. Credentials and the endpoint come from the environment, under the names that
-//! Amazon's own tools use, and from nowhere else: no file is read, and no machine is asked for its role unless a variable says where.
+//! Buckets of stores with the protocol of Amazon's S3. Credentials and the endpoint come only from the environment,
+//! under the names that Amazon's own tools use. No file is read, and no machine is asked for its role unless a
+//! variable names it.
 
 use std::env;
 use std::time::Duration;
@@ -13,7 +14,8 @@ use crate::error::Error;
 const RETRIES: usize = 3;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Variables of which one says where credentials come from, if not from a key: a token's file, a container's, an instance's role, or none at all.
+/// Variables that name another source of credentials than a key: a token's file, a container's, an instance's role,
+/// or none at all.
 const OTHER_CREDENTIALS: [&str; 5] = [
     "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",

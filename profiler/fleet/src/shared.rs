@@ -19,8 +19,9 @@ use futures::TryStreamExt;
 use crate::kept::Kept;
 use crate::progress::Progress;
 
-/// Of the engine's rules those that are left to the end, when the copies of a group may differ: they take from each what that one does not need, or
-/// give names of their own. The others bring conditions to where rows come from, so that what is left out of an answer is not computed either.
+/// The engine's rules that run last, when the copies of a group may differ. They remove from each copy the parts that
+/// it does not need, or give separate names. The other rules move conditions to the source of rows, so that excluded
+/// rows are not computed.
 const LATER_RULES: [&str; 5] = [
     "optimize_projections",
     "common_sub_expression_eliminate",
@@ -29,8 +30,8 @@ const LATER_RULES: [&str; 5] = [
     "single_distinct_aggregation_to_group_by",
 ];
 
-/// The rows of a query. Where memory does not hold what would be computed once beside the rest of the query, it is computed as often as it is needed,
-/// which takes less memory and more time.
+/// The rows of a query. A shared part that does not fit into memory is computed as often as it is needed, which takes
+/// less memory and more time.
 ///
 /// # Errors
 /// The plan is wrong, or its rows cannot be computed even so.

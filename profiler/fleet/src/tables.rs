@@ -90,7 +90,7 @@ impl Fleet {
         self.is_unfinished
     }
 
-    /// File names of the programs that the tables are of, as far as they say so.
+    /// File names of the tables' programs, as far as the tables have them.
     pub fn programs(&self) -> &BTreeSet<String> {
         &self.programs
     }
@@ -183,7 +183,7 @@ async fn register(
         context.register_table(table.name(), provider)?;
         return Ok(());
     }
-    // The engine takes the names of folders as they are.
+    // The engine does not decode the names of folders.
     let files = format!("{}_files", table.name());
     context.register_table(files.as_str(), provider)?;
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
@@ -215,7 +215,7 @@ fn address(opened: &Opened, table: Table) -> Result<ListingTableUrl, DataFusionE
     ListingTableUrl::parse(text)
 }
 
-/// What a folder's name stands for, which Hive writes with `%XX`.
+/// The name that a folder encodes; Hive writes it with `%XX`.
 fn decoded(folder: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = folder.as_bytes();

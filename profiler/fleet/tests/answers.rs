@@ -1,4 +1,5 @@
-//! Answers of the embedded engine are those of DuckDB on the same tables; what cannot be answered is said.
+//! Answers of the embedded engine are those of DuckDB on the same tables; a question without an answer gets a
+//! message.
 
 mod support;
 
@@ -246,7 +247,8 @@ fn mixed(place: &Path, names: [&str; 2]) -> PathBuf {
     tables
 }
 
-/// An earlier version exported recordings of any intervals and programs to one directory. A query of one's own may tell them apart.
+/// An earlier version exported recordings of any intervals and programs to one directory. A user's own query may tell
+/// them apart.
 #[test]
 fn tables_of_several_intervals_or_programs_are_refused() {
     for (names, said) in [
@@ -271,7 +273,7 @@ fn tables_of_several_intervals_or_programs_are_refused() {
     }
 }
 
-/// Tables of an earlier version lack columns of this one: they are read beside it.
+/// Tables of an earlier version lack columns of this one; both are read together.
 #[test]
 fn tables_of_an_earlier_version_are_read() {
     let place = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Tables in a store with the protocol of S3, on loopback: the same answers as from a directory, and what is wrong is said.
+//! Tables in a store with the protocol of S3, on loopback: the same answers as from a directory, and a message for
+//! each error.
 
 mod support;
 
@@ -224,7 +225,7 @@ fn serve(mut stream: TcpStream, answer: &dyn Fn(&str) -> String) -> std::io::Res
     stream.write_all(answer(&String::from_utf8_lossy(&head)).as_bytes())
 }
 
-/// What stores refuse, with what to do: in words of its own for each.
+/// Errors of stores: each has its own message, with what to do.
 #[test]
 fn every_refusal_says_what_to_do() {
     let elsewhere = "x-amz-bucket-region: eu-central-1\r\n";
@@ -350,7 +351,7 @@ fn a_store_that_cannot_show_who_it_is() {
     store.refused(
         "s3://tables/fleet",
         &[("AWS_ALLOW_HTTP", None)],
-        &["certificate", "does not show who it is", "SSL_CERT_FILE"],
+        &["certificate", "certificate is not trusted", "SSL_CERT_FILE"],
     );
     let trusted = certificate.to_str().unwrap();
     store.refused(

@@ -13,7 +13,7 @@ use evenkeel_export::columns::schema::Table;
 use serde_json::Value;
 use support::{QUESTIONS, Said, planted, python, rows, run, same, source};
 
-/// By what an answer is ordered first: numbers that stand in the same order, however their last digits differ.
+/// The first sort key of an answer: numbers in the same order, however their last digits differ.
 fn order(question: &str, row: &Value) -> (String, f64) {
     let number = |name: &str| row[name].as_f64().unwrap();
     let text = |name: &str| row[name].as_str().unwrap().to_owned();

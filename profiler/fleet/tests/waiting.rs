@@ -1,4 +1,5 @@
-//! What a person meets who waits for an answer: a line that moves, an end at once when asked for, and words where memory is short.
+//! A user who waits for an answer sees a line of progress, can end the program at once, and reads a message where
+//! memory is short.
 
 mod support;
 
@@ -12,13 +13,13 @@ use support::{fleet, planted, rows, run, same};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_evenkeel-fleet");
 
-/// On a terminal a line says how far it is, and is gone before the answer; elsewhere there is none.
+/// On a terminal a line shows the progress, and disappears before the answer; elsewhere there is no line.
 #[test]
 fn a_terminal_shows_how_far_it_is() {
     let place = tempfile::tempdir().unwrap();
     planted(place.path());
     let tables = place.path().join("planted");
-    // A terminal of its own, by a program that every Linux has.
+    // A separate terminal, made by a program that every Linux has.
     let command = format!("'{PROGRAM}' '{}' -q classes", tables.display());
     let said = run(Command::new("script")
         .args(["-qec", &command, "/dev/null"])
@@ -39,7 +40,7 @@ fn a_terminal_shows_how_far_it_is() {
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
 }
 
-/// A store that never answers: Ctrl-C, and a request to end, are heard all the same, and no file is left.
+/// A store that never answers: Ctrl-C and a request to terminate still work, and no file is left.
 #[test]
 fn it_ends_when_it_is_asked_to() {
     let scratch = tempfile::tempdir().unwrap();

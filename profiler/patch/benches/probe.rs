@@ -1,8 +1,8 @@
 //! What one probed call costs beside two clock reads: `cargo bench -p evenkeel-patch`.
 //!
-//! A loop calls a function that does nothing: bare, with a `rdtsc` before and after, through each kind of hook, and
-//! through a hook whose thread has no interval open. All variants take turns, round after round; printed are medians
-//! with the 10th and 90th percentile over the rounds, per call, less the bare call.
+//! A loop calls an empty function: bare, with a `rdtsc` before and after, through each kind of hook, and through a
+//! hook whose thread has no interval open. All variants take turns, round after round. Prints medians with the 10th
+//! and 90th percentile over the rounds, per call, less the bare call.
 
 use std::arch::global_asm;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Whom calls through pointers call: what traps have met.
+//! Callees of calls through pointers, as traps have met them.
 
 use core::sync::atomic::{AtomicU64, Ordering::*};
 

@@ -1,8 +1,9 @@
 //! Trampolines of sessions that are over, by the site they were made for.
 //!
-//! They are never freed, since a thread may be inside. The next session that hooks the same site in the same way takes them again, under
-//! its own probe's number: so what a process needs does not grow with the number of its sessions. A trampoline is the same if the
-//! site, its instruction and what was displaced are; only its probe's number is not code.
+//! They are never freed, since a thread may be inside. The next session that hooks the same site alike takes them
+//! again, under its own probe's number. So the memory of a process does not grow with the number of its sessions. A
+//! trampoline fits if the site, its instruction and the displaced code are the same; only its probe's number is not
+//! code.
 
 use evenkeel_wire::{Displaced, Probe};
 

@@ -63,8 +63,8 @@ pub(crate) fn alternate_stack() -> Range<u64> {
     }
 }
 
-/// Whether the aligned word that holds `address`, and with it the rest of its page, can be read: the kernel copies a
-/// signal mask from there before it finds that it is asked for something it does not know.
+/// Whether the aligned word that holds `address`, and so the rest of its page, can be read. The kernel copies a
+/// signal mask from there before it rejects the request's unknown operation.
 #[inline]
 pub fn is_readable(address: u64) -> bool {
     const NO_SUCH_WAY: u64 = 0x7fff_ffff;
@@ -206,7 +206,7 @@ pub fn read(file: i32, into: &mut [u8]) -> usize {
 
 /// Closes what [`open`] opened.
 pub fn close(file: i32) {
-    // SAFETY: a descriptor of ours.
+    // SAFETY: the agent's own descriptor.
     unsafe { system_call(libc::SYS_close, [file as u64, 0, 0, 0, 0, 0]) };
 }
 

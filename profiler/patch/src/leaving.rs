@@ -1,7 +1,7 @@
 //! Calls that do not return: an exception, `longjmp` or the end of the thread leaves them.
 //!
-//! They took time all the same, from their call to the moment at which control left them (`variance.md`, section 3), so each is
-//! recorded with that end, deepest first, as if it had returned then. Who says when:
+//! Their time counts, from the call to the moment at which control left them (`variance.md`, section 3). So each is
+//! recorded with that end, deepest first, as if it had returned then. The moment comes from:
 //!
 //! - **The unwinder** passes through the frames of trampolines like any other and calls their personality routine on its second
 //!   way, after the clean-up code of everything below and before that of everything above ([`Thread::unwound`]). It does so for
@@ -23,8 +23,8 @@ impl Thread {
     /// The unwinder, which runs at `here` on the stack, has left the call of the trampoline whose own call returns to `after`, and
     /// everything it called.
     ///
-    /// The frames stay, void: the unwinder has yet to read the return address there, and calls of its own may be hooked, in programs that
-    /// bring their unwinder. What lies elsewhere is of another stack.
+    /// The frames stay, void: the unwinder has yet to read the return address there, and its own calls may be hooked,
+    /// in programs that bring their unwinder. Frames elsewhere belong to another stack.
     pub fn unwound(&mut self, sp: u64, after: u64, here: u64) {
         let frames = self.frames();
         let Some(found) = frames

@@ -1,9 +1,9 @@
 //! Redirecting calls of running code through trampolines, and back.
 //!
-//! A **call-site hook** replaces the target of one `call` by a trampoline that pops the return address, *calls* the
-//! original target, records how long that took, puts the return address back and returns. The return predictor stays
-//! balanced, stack arguments keep their place, and every general and vector register is as the caller and the callee
-//! left it. An **entry hook** does the same from a jump at a function's first instruction.
+//! A **call-site hook** replaces the target of one `call` by a trampoline. It pops the return address, *calls* the
+//! original target, records the duration, restores the return address and returns. The return predictor stays
+//! balanced, stack arguments keep their place, and every general and vector register keeps the value of the caller
+//! and the callee. An **entry hook** does the same from a jump at a function's first instruction.
 //!
 //! ```text
 //! plan (wire)  >  Patcher        which probes to change, where trampolines lie; `changing` one site, `answering` who meets it

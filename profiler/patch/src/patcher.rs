@@ -118,7 +118,7 @@ impl Patcher {
     /// number of changes.
     ///
     /// # Safety
-    /// `prepare` succeeded; the modules are mapped as given and stay so meanwhile; no other thread is in here.
+    /// `prepare` succeeded; the modules stay mapped as given during the call; no other thread is in here.
     pub unsafe fn apply(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) -> usize {
         // SAFETY: the caller's contract.
         unsafe { self.bring(plan, modules, |probe| probe.wanted.load(Acquire)) }
@@ -282,7 +282,7 @@ impl Patcher {
             high: 0,
         };
         if site.stands == Stands::Trapped {
-            // SAFETY: the code that is changed is a copy of ours, or mapped, as the caller says.
+            // SAFETY: the changed code is a private copy, or mapped, as the caller guarantees.
             unsafe { self.bring_one(plan, call, &module, Wanted::Off as u32, alone) };
         }
     }

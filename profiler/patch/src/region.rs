@@ -25,8 +25,8 @@ const STEP_BYTES: u64 = 64 << 10;
 /// See [`away`].
 static AWAY: AtomicUsize = AtomicUsize::new(0x1000_0000_0000);
 
-/// Where a large table of so many bytes is mapped if nothing is there, another place each time (the kernel puts what would overlap
-/// beside libraries): address space near modules is for trampolines and jump pads.
+/// Where a large table of this size is mapped if the space is free, another place each time (the kernel moves an
+/// overlapping table next to libraries). Address space near modules is for trampolines and jump pads.
 pub fn away(bytes: usize) -> usize {
     let next = |at: usize| (at != 0).then(|| at + bytes.next_multiple_of(PAGE as usize));
     AWAY.fetch_update(Relaxed, Relaxed, next).unwrap_or(0)
@@ -210,7 +210,7 @@ impl Region {
         }
     }
 
-    /// A jump to `to` at a place that a safe jump at an entry can lead to (see [`Targets`]). `None` if there is none.
+    /// A jump to `to`, placed where a safe jump at an entry can lead (see [`Targets`]). `None` if no place fits.
     pub fn pad(&mut self, targets: &Targets, to: u64) -> Option<u64> {
         for pads in &mut self.pads[..self.pads_len] {
             if let Some(at) = targets.first_in(pads.next, pads.page + PAGE - PAD_BYTES as u64)
@@ -241,7 +241,7 @@ impl Region {
 
 fn write_pad(pads: &mut Pads, at: u64, to: u64) -> Option<u64> {
     let (bytes, len) = redirect(evenkeel_wire::Form::Entry, at, 5, to)?;
-    // SAFETY: inside a page of ours, beyond every pad that threads may be executing.
+    // SAFETY: inside a page of the region, beyond every pad that threads may be executing.
     unsafe {
         code::set_writable(pads.page, pads.page + PAGE, true).then_some(())?;
         writing::write(at as *mut u8, &bytes[..len as usize]);
@@ -290,6 +290,6 @@ unsafe fn map(at: u64, bytes: u64, protection: i32, flags: i32) -> Option<u64> {
 }
 
 fn protect(from: u64, to: u64, protection: i32) -> bool {
-    // SAFETY: memory of ours.
+    // SAFETY: the region's own memory.
     unsafe { libc::mprotect(from as *mut _, (to - from) as usize, protection) == 0 }
 }

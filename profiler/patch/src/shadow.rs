@@ -8,11 +8,11 @@
 //! SHADOWS > in flight of the newest shadow stack > ... > in flight of the oldest > SEPARATOR > orphaned > orphaned ...
 //! ```
 //!
-//! A hook of an entry or of a tail jump keeps its return address in its frame and nowhere else, so such a frame must be findable
-//! until its call has returned, whatever stack or thread it then returns on. **No return address is ever given up:** a frame that
-//! looks stale becomes an orphan, orphans are dropped only when their slot no longer holds the trampoline's address, and a
-//! thread whose frames in flight could not all become orphans any more has no room for further calls: they run unhooked
-//! (see [`Shadow::limit`]).
+//! A hook of an entry or of a tail jump keeps its return address only in its frame. So such a frame must be found
+//! until its call has returned, on whatever stack or thread it returns. **No return address is ever given up.** A
+//! frame that looks stale becomes an orphan. An orphan is dropped only when its slot no longer holds the trampoline's
+//! address. A thread whose frames in flight could not all become orphans has no room for further calls: they run
+//! unhooked (see [`Shadow::limit`]).
 //!
 //! Of several frames with one slot and one trampoline the newest is meant: a slot can be used again only by a call that
 //! comes later.
@@ -31,7 +31,7 @@ use evenkeel_wire::now_ticks;
 pub const FRAMES_MAX: usize = 4096;
 /// Orphaned frames of one thread. Address space only: a page is used when it is reached.
 pub const ORPHANS_MAX: usize = 1 << 16;
-/// Below so many orphans it is not worth asking which of them are dead.
+/// With fewer orphans, a search for dead ones is not worth its cost.
 const SWEEP_MIN: u64 = 1024;
 /// Slots that are looked at in one system call.
 const PEEKS: usize = 16;
@@ -62,11 +62,12 @@ pub struct Shadow {
     orphaned: Node,
     /// Owned by a thread.
     owned: AtomicU64,
-    /// The state of the thread that owns it, while its end is sure to be noticed; otherwise null. What it is, [`crate::thread`] knows.
+    /// The state of the thread that owns it, while its end is sure to be noticed; otherwise null. [`crate::thread`]
+    /// defines it.
     owner: AtomicPtr<()>,
     /// Orphans ever stashed and not swept away: the next one's index.
     stashed: AtomicU64,
-    /// With so many, dead ones are looked for.
+    /// Number of orphans from which dead ones are searched.
     sweep_at: u64,
     sweeping: bool,
     /// Not again before.
@@ -130,12 +131,12 @@ unsafe fn is_pending(orphan: *const Frame, end: *const Frame, word: u64) -> bool
     true
 }
 
-/// Set once a call has returned on another thread than the one that made it: from then on a frame of the thread's own may be
-/// that of an earlier call, and all are looked at.
+/// Set once a call has returned on another thread than the one that made it. From then on the newest frame of the
+/// thread itself may be an earlier call's, and all frames are searched.
 static CALLS_MOVE: AtomicBool = AtomicBool::new(false);
 
-/// The newest frame of a call, in flight or orphaned, on whichever thread it was made; the owner of `own` asks. What other
-/// threads own may change meanwhile.
+/// The newest frame of a call, in flight or orphaned, of any thread; the owner of `own` asks. Other threads may
+/// change theirs at the same time.
 #[inline]
 pub fn newest(own: Option<&Shadow>, sp: u64, after: u64) -> Option<*mut Frame> {
     // SAFETY: shadow stacks are never unmapped.
@@ -169,8 +170,8 @@ pub fn newest(own: Option<&Shadow>, sp: u64, after: u64) -> Option<*mut Frame> {
 pub fn recover(own: Option<&Shadow>, sp: u64, after: u64) -> Option<u64> {
     loop {
         let frame = newest(own, sp, after)?;
-        // SAFETY: frames are never unmapped. Both words at once: if its thread has moved the frame meanwhile, it is
-        // searched again.
+        // SAFETY: frames are never unmapped. Reads both words at once: if its thread has moved the frame in between,
+        // the search is repeated.
         unsafe {
             let ret = (&raw const (*frame).ret).read_volatile();
             if ret != 0 && claim::zero_pair(frame.cast(), (ret, sp)) {
@@ -331,8 +332,8 @@ impl Shadow {
     }
 
     /// Drops orphans that were recovered, and those whose call cannot return any more: their slot no longer holds the
-    /// trampoline's return address. The others move down in their order, each written in its new place before its old one
-    /// is freed, so that who searches downwards meanwhile meets it.
+    /// trampoline's return address. The others move down in their order. Each is written to its new place before its
+    /// old one is freed, so that a concurrent search downwards finds it.
     unsafe fn sweep(shadow: *mut Shadow) {
         // SAFETY: the caller owns it; a handler that comes in between only appends.
         unsafe {
@@ -462,8 +463,8 @@ impl Shadow {
         }
     }
 
-    /// The stash of a process' only thread holds nothing of calls that `frame` is a later one of: a fork makes its start
-    /// unknown, by which later ones are distinguished from earlier ones.
+    /// Forgets orphans of a process' only thread that are earlier calls at `frame`'s place. A fork makes the start of
+    /// a call unknown, by which later calls are distinguished from earlier ones.
     ///
     /// # Safety
     /// The process has but one thread.

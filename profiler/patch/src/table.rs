@@ -1,11 +1,11 @@
-//! Tables of this process alone: memory of zeros, of which only what is written costs anything.
+//! Private tables of this process: memory of zeros, which costs only what is written.
 
 use core::ffi::c_void;
 use core::ptr;
 
 use crate::region::away;
 
-/// A new table of so many bytes; null if there is no memory.
+/// A new table of this many bytes; null without memory.
 pub fn map(bytes: usize) -> *mut c_void {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -21,10 +21,10 @@ pub fn map(bytes: usize) -> *mut c_void {
 /// Makes a table all zeros again.
 ///
 /// # Safety
-/// `table` is null or one of [`map`] with so many bytes.
+/// `table` is null or one of [`map`] with this many bytes.
 pub unsafe fn clear(table: *mut c_void, bytes: usize) {
     if !table.is_null() {
-        // SAFETY: private anonymous memory of ours reads as zeros afterwards.
+        // SAFETY: the table's private anonymous memory reads as zeros afterwards.
         unsafe { libc::madvise(table, bytes, libc::MADV_DONTNEED) };
     }
 }

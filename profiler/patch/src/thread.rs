@@ -1,19 +1,19 @@
 //! The state of one thread: its shadow stack of calls in flight, its ring, its interval.
 //!
-//! It lies in the static thread-local block (initial-exec), so that a trampoline reaches every field with one
-//! `fs`-relative access at an offset that is the same in all threads.
+//! It lies in the static thread-local block (initial-exec). So a trampoline reaches every field with one
+//! `fs`-relative access, at an offset that is the same in all threads.
 //!
-//! **Shadow stack.** A frame is pushed when a hooked call begins and popped when it returns. Frames of calls that never
-//! return (`longjmp`, exceptions) are recognised at the next entry: the stack grows down, so a frame whose stack pointer
-//! is not above the present one is stale. Free slots hold `sp == u64::MAX`, and the top is raised before a slot is
-//! filled, so a signal handler that runs hooked code in between sees a consistent stack.
+//! **Shadow stack.** A frame is pushed when a hooked call begins and popped when it returns. Frames of calls that
+//! never return (`longjmp`, exceptions) are recognised at the next entry: the stack grows down, so a frame whose
+//! stack pointer is not above the present one is stale. Free slots hold `sp == u64::MAX`, and the top is raised
+//! before a slot is filled. So a signal handler that runs hooked code in between sees a consistent stack.
 //!
 //! Dropped frames are of calls that were left; `crate::leaving` records them.
 //!
-//! A call-site hook returns to a constant, so losing its frame costs a record and nothing else. Hooks of entries and
-//! tail jumps keep the return address in the frame: when such a frame looks stale it is stashed among the **orphaned frames**, where a
-//! return that finds its frame gone (coroutines switch stacks) still finds its way, on another thread, too (see
-//! [`crate::shadow`]). On an alternate signal stack nothing of the interrupted stack is stale, wherever it lies.
+//! A call-site hook returns to a constant, so losing its frame costs only a record. Hooks of entries and tail jumps
+//! keep the return address in the frame. When such a frame looks stale it is stashed among the **orphaned frames**. A
+//! return that finds its frame gone (coroutines switch stacks) finds it there, on another thread, too (see
+//! [`crate::shadow`]). On an alternate signal stack no frame of the interrupted stack is stale, wherever it lies.
 
 use core::ptr;
 use core::sync::atomic::{Ordering::*, compiler_fence};
@@ -111,7 +111,8 @@ pub struct Thread {
     pub guard: u64,
     /// The frame pointer there.
     pub guard_base: u64,
-    /// The innermost of the agent's functions in place of the C library's that the thread is in: the address of what is kept to leave it.
+    /// The innermost replacement of a C library function that the thread is in: the address of the data for leaving
+    /// it.
     pub replacement: u64,
     /// The interval that is open.
     pub interval: OpenInterval,
@@ -119,7 +120,7 @@ pub struct Thread {
     pub begun_ticks: u64,
     /// Where its records begin in the ring, if it is recorded.
     pub begun_at: u64,
-    /// Its records are being given back: no interval begins in a handler of a signal that strikes meanwhile.
+    /// Its records are being given back: no interval begins in the handler of a signal that strikes during that.
     pub gives_back: bool,
     /// The thread has passed a gate.
     pub admitted: bool,
@@ -129,7 +130,7 @@ pub struct Thread {
     pub end_watched: bool,
     /// `rax` and the address of an instruction of the program's that is about to fail (`arch::fault`).
     pub failing: [u64; 2],
-    /// A fault of ours is being left.
+    /// A fault of the agent is being left.
     pub leaves_fault: bool,
     /// Records the ring had dropped at the beginning of the open interval.
     pub dropped: u64,
@@ -151,7 +152,7 @@ pub struct Thread {
     pub copy_ticks: u64,
     /// Its stack was copied where an interval began, and is to be where it ends.
     pub copied_at_begin: bool,
-    /// Key of the interval that the thread works for; 0 for none.
+    /// Key of the interval that the thread works on; 0 for none.
     pub work: u64,
     /// How many of `announced` are in use.
     pub announced_len: u64,
@@ -194,8 +195,9 @@ static NO_FRAMES: [Frame; 1] = [Frame::FREE];
 ///
 /// The reference must not be kept across a call of code that may itself be hooked.
 pub fn current<'a>() -> &'a mut Thread {
-    // SAFETY: the block is part of this thread's static thread-local storage, zeroed when the thread begins, and zero is
-    // a valid `Thread`; trampolines and slow paths of the same thread are the only other users, and never at once.
+    // SAFETY: the block is part of this thread's static thread-local storage, zeroed when the thread begins, and zero
+    // is a valid `Thread`. The only other users are trampolines and slow paths of the same thread, and never at the
+    // same time.
     unsafe { &mut *(tls::address() as *mut Thread) }
 }
 
@@ -354,8 +356,8 @@ impl Thread {
         }
     }
 
-    /// A call returned that has no frame: its frame looked stale while the thread was on another stack (coroutines). If no
-    /// frame was dropped since the interval began, the call began before it and is none of its calls.
+    /// A call returned that has no frame: its frame looked stale while the thread was on another stack (coroutines).
+    /// If no frame was dropped since the interval began, the call began earlier and does not belong to it.
     pub(crate) fn lose_frame(&mut self) {
         if self.frames_dropped == 0 {
             self.frames_suspended += 1;
@@ -372,7 +374,7 @@ impl Thread {
         if keep >= self.top {
             return;
         }
-        // SAFETY: the caller's contract. Stashed before they are freed: who looks for one meanwhile finds it.
+        // SAFETY: the caller's contract. Frames are stashed before they are freed, so a concurrent search finds them.
         unsafe {
             Shadow::stash(self.shadow, keep, self.top);
             while self.top > keep {
@@ -388,8 +390,8 @@ impl Thread {
         }
     }
 
-    /// The thread is about to end: nothing is recorded any more, the shadow stack goes to the next thread. Calls still in
-    /// flight return all the same: their frames are orphaned.
+    /// The thread is about to end: nothing is recorded any more, and the shadow stack goes to the next thread. Calls
+    /// still in flight do return: their frames are orphaned.
     pub fn close(&mut self) {
         self.active = 0;
         self.interval = OpenInterval::None;
@@ -422,7 +424,7 @@ impl Thread {
     /// Ends what is open on any thread: no call in flight is recorded when it returns. `each` does the rest for a thread.
     ///
     /// # Safety
-    /// No hook is in place that would begin an interval meanwhile.
+    /// No hook is in place that could begin an interval during the call.
     pub unsafe fn end_all(each: impl Fn(&mut Thread)) {
         Shadow::each_owned(|shadow, owner| {
             // SAFETY: an owner is what `take_part` set, and is alive.

@@ -49,7 +49,7 @@ impl Patcher {
 mod tests {
     use super::*;
 
-    /// A call that the session wants trapped, and so many traps left for all.
+    /// A call that the session wants trapped, and the number of traps left for all.
     fn granted(left: i64) -> (Box<Control>, Box<Probe>) {
         // SAFETY: all zeros are a control page and a probe.
         let (control, mut probe): (Box<Control>, Box<Probe>) =

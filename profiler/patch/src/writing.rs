@@ -120,11 +120,11 @@ fn may_make_executable() -> bool {
     })
 }
 
-/// Tries it on a page of its own.
+/// Tries it on a private page.
 fn works_in_place() -> bool {
     const PATTERN: u8 = 0xc3;
     with_page(|page| {
-        // SAFETY: a page of ours, which stays readable.
+        // SAFETY: a private page, which stays readable.
         unsafe {
             page.write_volatile(PATTERN);
             begin_in_place()
@@ -209,7 +209,7 @@ unsafe fn write_in_place(to: u64, from: *const u8, bytes: usize) -> bool {
 /// Makes pages executable that were written and that nobody executes yet; they are not writable any more.
 ///
 /// # Safety
-/// Whole pages of ours. Where code is written in place, [`begin`] was called.
+/// Whole pages of the patcher's own memory. Where code is written in place, [`begin`] was called.
 pub unsafe fn make_executable(from: u64, to: u64) -> bool {
     if !is_in_place() {
         return protect(from, to, libc::PROT_READ | libc::PROT_EXEC);
@@ -231,7 +231,7 @@ unsafe fn replace(from: u64, to: u64) -> bool {
     let Some(fresh) = map(bytes, libc::PROT_READ | libc::PROT_EXEC) else {
         return false;
     };
-    // SAFETY: fresh memory, and pages of ours that it takes the place of.
+    // SAFETY: fresh memory, and the patcher's own pages, which it replaces.
     unsafe {
         if write_in_place(fresh as u64, from as *const u8, bytes) {
             let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
@@ -246,6 +246,6 @@ unsafe fn replace(from: u64, to: u64) -> bool {
 }
 
 fn protect(from: u64, to: u64, rights: i32) -> bool {
-    // SAFETY: memory of ours.
+    // SAFETY: the patcher's own memory.
     unsafe { libc::mprotect(from as *mut _, (to - from) as usize, rights) == 0 }
 }

@@ -1,4 +1,4 @@
-//! Instructions of ours that fail: the calls in whose hooks they are return what they would have returned without hooks.
+//! Instructions of the agent that fail: the calls in whose hooks they are return the same as without hooks.
 
 mod harness;
 

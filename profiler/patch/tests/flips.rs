@@ -1,4 +1,4 @@
-//! Hooks come and go under running threads; a thread that meets a breakpoint goes on as if it had not.
+//! Hooks come and go under running threads; a thread that meets a breakpoint continues as if it had not.
 
 mod harness;
 
@@ -47,7 +47,7 @@ fn everything(harness: &mut Harness, role: Role) -> Vec<usize> {
         .flat_map(|(name, _)| harness.sites_of(name, role))
         .collect();
     for name in ["tail", "tail_of_tail", "calls", "pushes_and_calls"] {
-        // Call sites behind the entry, which another probe takes.
+        // Call sites after the entry, which another probe takes.
         ids.extend(
             harness
                 .sites_of(name, role)
@@ -176,7 +176,7 @@ fn trapped_calls_are_withdrawn_one_by_one() {
     check(&library);
 }
 
-/// A thread that stood before any of the covered instructions goes on in the displaced ones.
+/// A thread that stood before any of the covered instructions continues in the displaced ones.
 #[test]
 fn entries_can_be_entered_at_every_boundary() {
     let library = Library::build("forms.s");

@@ -1,9 +1,9 @@
 //! Whatever plan comes after whatever other, in processes that were there and in those that begin under it: functions return what they
 //! return without hooks.
 //!
-//! The corpus has every form of entry and call. A run takes steps at random, each of them one of: another word for some probes, whether or
-//! not it suits them; a further session with probes of its own; a process forked in the middle, which goes on by itself; a library unloaded
-//! and loaded again. Meanwhile threads call everything without pause.
+//! The corpus has every form of entry and call. A run takes steps at random. A step changes the words of some probes,
+//! fitting or not; or it begins a further session with new probes; or it forks a process, which then continues alone;
+//! or it unloads and reloads a library. Other threads call everything without pause.
 //!
 //! `EVENKEEL_RANDOM_SEED` repeats a run, `EVENKEEL_RANDOM_SITES` says how many changes of a site it makes (scripts/random-plans.sh).
 
@@ -22,7 +22,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 
 /// Changes of a site in one run, unless the environment says otherwise.
 const SITES: u64 = 100_000;
-/// One step in so many is a further session, a fork, an unloading.
+/// One step in this many is a further session, a fork, or an unloading.
 const SESSION_EVERY: u32 = 40;
 const FORK_EVERY: u32 = 60;
 const UNLOAD_EVERY: u32 = 50;
@@ -147,7 +147,7 @@ fn say(harness: &Harness, random: &mut Random) {
     }
 }
 
-/// A forked process goes on alone: it follows other plans than its parent.
+/// A forked process continues alone: it follows other plans than its parent.
 fn fork(harness: &mut Harness, corpus: &Corpus, random: &mut Random, at_end: bool) {
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
@@ -275,8 +275,8 @@ fn begin_late(library: Library, random: &mut Random, seed: u64) -> Library {
     library
 }
 
-/// Every function as a new process meets it under a plan that is beyond its first step: entry and call are trapped before they were ever
-/// redirected, then redirected, in either order of the two.
+/// Every function in a new process under a plan that is beyond its first step. Entry and call are trapped before they
+/// were ever redirected, then redirected, in either order of the two.
 #[test]
 fn each_form_under_every_first_word() {
     for first in [Wanted::Discover, Wanted::On, Wanted::Off] {
@@ -305,7 +305,7 @@ fn each_form_under_every_first_word() {
     }
 }
 
-/// Entries stay hooked while the jumps under their hooks are trapped, and these tell whom they lead to.
+/// Entries stay hooked while the jumps under their hooks are trapped, and these report their targets.
 #[test]
 fn a_jump_under_the_hook_at_its_entry_is_trapped_there() {
     for role in [Role::Inner, Role::Whole] {

@@ -1,8 +1,8 @@
 //! Every register and every stack argument is the same with a hook and without.
 //!
-//! The assembly below is generated: a caller that loads all registers from `input`, leaves 16 arguments on the stack and
-//! calls through `target`; a callee that stores what it sees to `seen`, overwrites everything with `output` and returns;
-//! then the caller stores what it sees to `after`.
+//! The assembly below is generated. A caller loads all registers from `input`, leaves 16 arguments on the stack and
+//! calls through `target`. A callee stores what it sees to `seen`, overwrites everything with `output` and returns.
+//! Then the caller stores what it sees to `after`.
 
 mod harness;
 
@@ -276,7 +276,7 @@ fn the_lap_bit_changes_with_the_lap() {
     assert_eq!(records, 70_000, "more than two laps");
 }
 
-/// What a frame says of its trampoline: the probe's id lies behind the address that the call returns to.
+/// The trampoline's data for a frame: the probe's id follows the address that the call returns to.
 static TRAMPOLINE: [u64; ID_AT / 8 + 1] = {
     let mut words = [0; ID_AT / 8 + 1];
     words[ID_AT / 8] = LEFT as u64;

@@ -32,8 +32,8 @@ enum Places {
     Both,
 }
 
-/// The library with hooks on `names`. The many libraries of these tests stand in the way of each other's jump pads; one
-/// that finds no place for three is loaded again elsewhere.
+/// The library with hooks on `names`. The many libraries of these tests obstruct each other's jump pads; a library
+/// without room for three is loaded again elsewhere.
 fn hooked(names: &[&str], places: Places, role: Role) -> Library {
     for _ in 0..60 {
         let library = Library::build("throws.cc");

@@ -15,7 +15,7 @@ const NOT_THERE: i32 = 77;
 fn write_and_change() -> Result<(), i32> {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a page of ours, with code that keeps to the ABI.
+    // SAFETY: a private page, with code that keeps to the ABI.
     unsafe {
         if libc::prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) != 0 {
             return Err(NOT_THERE);
@@ -46,7 +46,7 @@ fn code_is_written_where_memory_may_not_become_executable() {
         }
     };
     let mut status = 0;
-    // SAFETY: a child of ours, and a status word.
+    // SAFETY: our own child, and a status word.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert!(
         libc::WIFEXITED(status),

@@ -20,8 +20,8 @@ const partName = (row) => el("div", {}, el("b", { class: "mono" }, rowName(row))
   row.of === "all" ? " mean interval" : " slowest 1 %"),
   row.callers ? el("div", { class: "mono soft", title: row.what }, `in ${row.callers.slice(-3).join(" > ")}`) : null);
 
-// One flame graph of both sides: a frame is as wide as its time after (or before), and as red as it grew, as blue as it shrank
-// (differential flame graphs, Gregg 2014). Grey: no difference is told.
+// One flame graph of both sides (differential flame graphs, Gregg 2014). A frame is as wide as its time after (or
+// before). Red frames grew, and blue ones shrank. Grey: no difference is told.
 class DifferenceFlame extends Flame {
   box(place, first) {
     const button = super.box(place, first);

@@ -34,7 +34,7 @@ const scrolling = (label, ...content) => el("div", { class: "scroll", tabindex: 
 const linked = (text) => text.split(/(https?:[/][/][^\s<>"')]+[^\s<>"').,;:])/).map((part, i) =>
   i % 2 === 0 ? part : el("a", { href: part, rel: "noreferrer noopener", target: "_blank" }, part));
 
-// A row of buttons of which one is pressed.
+// A row of buttons with one pressed.
 const choice = (label, options, chosen, pick) => {
   const buttons = options.map(([value, text]) => el("button", { type: "button", "aria-pressed": String(value === chosen),
     onclick: () => {

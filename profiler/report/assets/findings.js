@@ -6,7 +6,7 @@ const adviceList = (advice) => el("ul", {}, advice.map((one) => el("li", {},
   one.gives_up ? el("b", { class: "worse" }, `${GIVES_UP[one.gives_up]}: `) : null, one.what,
   el("div", { class: "soft" }, `Costs: ${one.costs}. Source: `, ...linked(one.source)))));
 
-// What helps is said once: where it is the same for a later finding, that one refers to the first.
+// Advice is shown once: a later finding with the same advice refers to the first.
 const helps = (findings, i) => {
   const { advice } = findings[i];
   if (!advice) return null;

@@ -183,7 +183,7 @@ const legend = (...trees) => {
   el("span", {}, el("span", { class: "swatch kind-call negative" }), "hatched: negative"));
 };
 
-// Flame graphs with one set of controls, one below or beside the other. `extra` are further controls.
+// Flame graphs with one set of controls, stacked or side by side. `extra` are further controls.
 const flamePanel = (flames, details, extra = []) => {
   const trees = flames.map((flame) => flame.tree);
   const modes = flameModes(trees[0]);

@@ -1,9 +1,9 @@
 // Where the frames of a flame graph go.
 //
-// A node's width is its value. Children add up to their parent, but some are negative (time that is short when the interval
-// is long), so that the positive ones may need more room than their parent's value: a frame is as wide as the larger of its
-// value and its positive children. Negative nodes leave their place and are drawn apart with their magnitude, their own
-// callees below them; what is positive below a negative one is drawn apart again.
+// A node's width is its value. Children add up to their parent, but some are negative (time that is short when the
+// interval is long). So the positive ones may need more room than their parent's value: a frame is as wide as the
+// larger of its value and its positive children. Negative nodes are drawn apart with their magnitude, and their
+// callees below them. A positive node below a negative one is drawn apart again.
 
 // Orders of siblings: the largest first, or by name, which puts the same call at the same place in two graphs.
 const bySize = (value) => (a, b) => Math.abs(value(b)) - Math.abs(value(a));

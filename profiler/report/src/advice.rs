@@ -15,7 +15,7 @@ use evenkeel_analysis::profile::{Class, Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use serde::Deserialize;
 
-/// Words of the command among which the server's program is looked for: others may stand in front of it.
+/// Words of the command that are searched for the server's program: a wrapper's words may precede it.
 const WORDS_MAX: usize = 8;
 
 /// The files, by their name.
@@ -51,13 +51,13 @@ pub struct Server {
     pub patterns: Vec<Pattern>,
 }
 
-/// What somebody does who has one of these functions open.
+/// Work of a thread that has one of these functions open.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Activity {
     /// The functions.
     pub functions: Vec<String>,
-    /// Behind "the owner meanwhile".
+    /// Completes "the owner meanwhile ..".
     pub says: String,
 }
 
@@ -69,10 +69,10 @@ pub struct Pattern {
     pub name: String,
     /// The finding's function is one of these.
     pub functions: Vec<String>,
-    /// It is called by one of these; by any where there are none.
+    /// One of these calls it; any function if the list is empty.
     #[serde(default)]
     pub called_by: Vec<String>,
-    /// It is of one of these kinds; where there are none it is work, or anything that `waits` allows.
+    /// It is of one of these kinds. If the list is empty, it is work, or anything that `waits` allows.
     #[serde(default)]
     pub kinds: Vec<Kind>,
     /// It may be a wait.
@@ -94,7 +94,7 @@ pub struct Pattern {
     pub means: String,
     /// How to see it by the server's own means: a query or command, and its result.
     pub check: String,
-    /// Whoever is waited for owns something: what the owner does meanwhile is said.
+    /// The awaited thread owns something, so the text says what the owner does during the wait.
     #[serde(default)]
     pub owner: bool,
     /// Settings of the server that may help, the best first, as `evenkeel tune` knows them.
@@ -215,7 +215,7 @@ impl Server {
         open.cloned().collect()
     }
 
-    /// What the finding means, with what the owner does meanwhile.
+    /// The finding in the server's terms, with the owner's work during the wait.
     fn means(&self, pattern: &Pattern, finding: &Finding) -> String {
         let meanwhile = finding.meanwhile.as_ref().filter(|_| pattern.owner);
         let activity = meanwhile.and_then(|meanwhile| {
@@ -235,12 +235,12 @@ impl Server {
     }
 }
 
-/// All servers of which something is known.
+/// All servers with advice.
 pub fn servers() -> &'static [Server] {
     &SERVERS
 }
 
-/// The server that a command runs, as far as it is known.
+/// The server that a command runs, if it is known.
 pub(crate) fn server_of(target: &str) -> Option<&'static Server> {
     let words = target.split_whitespace().take(WORDS_MAX);
     let mut programs = words.map(|word| word.rsplit('/').next().unwrap_or(word));

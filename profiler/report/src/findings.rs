@@ -14,7 +14,8 @@ const PATH_WIDTH: usize = 120;
 /// A smaller part is not worth a name.
 const PART_MIN: f64 = 0.02;
 
-/// What a finding is, one sentence each: what it means, how much and how often, in which intervals, whom it waits for.
+/// A finding in sentences: its meaning, its time and calls, its classes of intervals, and the holders that it waits
+/// for.
 pub fn sentences(profile: &Profile, finding: &Finding, tail: &str) -> Vec<String> {
     let mut out: Vec<String> = finding
         .means
@@ -163,7 +164,7 @@ fn seen_only(finding: &Finding) -> Option<String> {
     ))
 }
 
-/// So many things, by the name of one.
+/// A number with a noun: `1 stack`, `2 stacks`.
 pub(crate) fn counted(number: u64, one: &str) -> String {
     let many = if number == 1 { "" } else { "s" };
     format!("{} {one}{many}", units::count(number))

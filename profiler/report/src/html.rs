@@ -1,8 +1,8 @@
 //! The report as one HTML file that needs nothing else: no server, no network, no framework.
 //!
-//! Style and script are files of their own under `assets/`, joined here. The data travels as JSON in a
-//! `<script type="application/json">`; the page builds its elements from it with `textContent` only, so that a function's
-//! name or a statement's text is never markup.
+//! Style and script are separate files under `assets/`, joined here. The data travels as JSON in a `<script
+//! type="application/json">`. The page builds its elements from it with `textContent` only, so that a function's name
+//! or a statement's text is never markup.
 
 use evenkeel_analysis::profile::Profile;
 use serde::Serialize;
@@ -66,10 +66,12 @@ pub(crate) fn comparison(changes: &impl Serialize, tree: &impl Serialize) -> Str
     page(&(data("changes", changes) + &data("tree", tree)), COMPARE)
 }
 
-/// The page of rows that answer a question. `answer` is the element `#answer`, an object with `about`, `command`, `sql` and `nothing` (texts),
-/// `warnings` (texts), `figures` (pairs of texts), `columns` (each with `title` and `how`, which is `text`, `count`, `duration`, `percent`, `calls`
-/// or `number`), `rows` (a value a column), `repeated` (columns, from the left, that repeat those of the row above) and `left_out`
-/// (rows that are not on the page).
+/// The page of rows that answer a question. `answer` becomes the element `#answer`, an object with:
+/// - `about`, `command`, `sql` and `nothing` (texts), and `warnings` (a list of texts);
+/// - `figures` (pairs of texts);
+/// - `columns`, each with `title` and `how`: `text`, `count`, `duration`, `percent`, `calls` or `number`;
+/// - `rows` (a value a column), `repeated` (columns, from the left, that repeat the row above) and `left_out` (the number
+///   of rows that are not on the page).
 pub fn answer(answer: &impl Serialize) -> String {
     page(&data("answer", answer), ANSWER)
 }

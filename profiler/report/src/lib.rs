@@ -1,11 +1,10 @@
 //! A variance profile as people and programs read it.
 //!
-//! One [`Profile`](evenkeel_analysis::profile::Profile) goes in, text comes out; nothing here measures, reads a file or
-//! asks the terminal anything. A module a format: [`terminal`], [`html`], [`json`]; [`compare`] sets two profiles side by
-//! side in all three. What they share: [`units`] (numbers), [`fit`] (text into columns), [`names`] (long
-//! functions' names), [`paths`] (call paths of the
-//! tree), [`words`] (a factor in plain words) and [`findings`] (a finding in plain words). What is known of servers, which findings
-//! cite, is data: [`advice`] reads `advice/*.toml`.
+//! One [`Profile`](evenkeel_analysis::profile::Profile) goes in, text comes out; nothing here measures, reads a file
+//! or asks the terminal anything. Each format has a module: [`terminal`], [`html`], [`json`]. [`compare`] compares
+//! two profiles in all three. Shared modules are [`units`] (numbers), [`fit`] (text into columns), [`names`] (long
+//! functions' names) and [`paths`] (call paths of the tree). [`words`] describes factors, and [`findings`] describes
+//! findings. Knowledge about servers, which findings cite, is data: [`advice`] reads `advice/*.toml`.
 //!
 //! ```
 //! use evenkeel_analysis::profile::Profile;

@@ -176,7 +176,7 @@ const NO_WAKERS: &str = "the kernel does not report the waker of a sleep that no
 const RECORDING_CUT: &str = "the recording ends early: the profiler was killed, found no room for it, or is still at work. What was recorded \
      until then is shown";
 
-/// So many processes; `one` for a single one.
+/// A number of processes; `one` for a single one.
 fn processes_or(processes: u64, one: &str) -> String {
     match processes {
         1 => one.to_owned(),
@@ -184,7 +184,7 @@ fn processes_or(processes: u64, one: &str) -> String {
     }
 }
 
-/// What follows the reason of the first of so many processes.
+/// Follows the reason of the first of this many processes.
 fn others(processes: u64) -> String {
     match processes {
         1 => String::new(),

@@ -11,11 +11,11 @@ pub fn shortened(name: &str, width: usize) -> String {
     joined(&[name], "", width)
 }
 
-/// Names with a separator between them, in at most `width` columns: whole, else without modules and libraries, else without the traits that
-/// methods are of, else without what C++ functions take, else without what templates are made with and functions return, else without
-/// the types that they are of; at last the middle gives way.
+/// Names with a separator between them, in at most `width` columns. If they do not fit, parts are removed in this
+/// order: modules and libraries, traits of methods, parameters of C++ functions, arguments of templates and types of
+/// results, types of methods. At last the middle is cut.
 pub fn joined<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> String {
-    // Each goes on with what the one before has left.
+    // Each shortens the result of the one before.
     let attempts: [fn(&str) -> String; 6] = [
         str::to_owned,
         |name| without_modules(without_library(name)),
@@ -127,8 +127,8 @@ fn unwrapped(name: &str, type_of: fn(&str) -> Option<&str>) -> String {
     out + rest
 }
 
-/// `Type::f` of `Type::f(int) const`. Two classes' methods of one name are told apart by the class, and what stands behind the
-/// parameters, as ` (not expanded)`, is no part of them.
+/// `Type::f` of `Type::f(int) const`. The class distinguishes methods of the same name. A suffix after the
+/// parameters, such as ` (not expanded)`, stays.
 fn without_parameters(name: &str) -> String {
     let mut depth = 0;
     let mut open = None;
@@ -158,8 +158,8 @@ fn without_parameters(name: &str) -> String {
     name.to_owned()
 }
 
-/// `Map<…>::insert<…>` of `Map<int, std::vector<long>>::insert<false>`: what a template, or a generic, is made with. Brackets that
-/// stand for themselves stay, as those of `<Type as Trait>` and `operator<`.
+/// `Map<…>::insert<…>` of `Map<int, std::vector<long>>::insert<false>`: removes the arguments of templates and
+/// generics. Brackets with another meaning stay, as those of `<Type as Trait>` and `operator<`.
 fn without_arguments(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;

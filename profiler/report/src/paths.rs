@@ -19,7 +19,7 @@ impl<'a> Located<'a> {
         self.steps[self.steps.len() - 1]
     }
 
-    /// Names from the root down, the site behind the last one only.
+    /// Names from the root down; only the last one has its site.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.steps.iter().map(|node| node.name.clone()).collect();
         if let Some(last) = names.last_mut() {

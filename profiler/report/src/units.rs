@@ -1,6 +1,6 @@
 //! Numbers as people read them: three significant digits and a unit that suits the size.
 
-/// What stands for a number that could not be computed.
+/// Shown for a number that could not be computed.
 pub const ABSENT: &str = "–";
 
 /// A duration in nanoseconds with three significant digits in ns, µs, ms or s: `812 ns`, `1.84 ms`.
@@ -50,7 +50,7 @@ pub(crate) fn whole_percent(fraction: f64) -> String {
     }
 }
 
-/// The standard error that goes behind a percentage: `±1.2`, in percentage points; empty where there is none.
+/// The standard error of a percentage: `±1.2`, in percentage points; empty if it is unknown.
 pub fn error(se: f64) -> String {
     match se * 100.0 {
         points if !points.is_finite() || points <= 0.0 => String::new(),

@@ -1,4 +1,4 @@
-//! A factor in plain words: what it is, and what it says to whoever wants the latency steady.
+//! Factors in plain words: the kind of time, and advice for steadier latency.
 
 use evenkeel_analysis::profile::{Activity, TimeSpent};
 use evenkeel_analysis::profile::{Caller, Factor, FactorKind, Profile, SamplingRule, WaitedFor};
@@ -7,8 +7,8 @@ use evenkeel_analysis::sites::Kind;
 use crate::paths::Paths;
 use crate::{names, units};
 
-/// From which explained part of its variance on a function's variance is the number of calls ("more work"), and up to
-/// which it is not ("slower work"); between the two both are said.
+/// Explained part of a function's variance from which its number of calls is the cause ("more work"), and below which
+/// it is not ("slower work"). Between the two the text gives both parts.
 const MORE_WORK: f64 = 0.5;
 const SLOWER_WORK: f64 = 0.2;
 
@@ -336,7 +336,7 @@ fn explain_pair(factor: &Factor) -> String {
 
 /// A part of the slowest below this is shown as a number of intervals.
 const SLOWEST_PERCENT: f64 = 0.001;
-/// Of `1 in 3.4`, below this number the digit behind the point is shown.
+/// `1 in 3.4` has a digit after the point below this number.
 const ONE_IN_EXACT: f64 = 9.95;
 
 /// How many intervals were recorded, and which.
@@ -374,7 +374,8 @@ pub fn sampled(profile: &Profile) -> String {
     text
 }
 
-/// What a profile does not stand for, where that is much, and what to do; empty where it stands for nearly all of the variance.
+/// The part of the variance that a profile does not explain, where that is much, and what to do. Empty where it
+/// explains nearly all.
 pub fn explains_a_part(profile: &Profile) -> String {
     let Some(missing) = profile.explains_a_part() else {
         return String::new();

@@ -176,8 +176,8 @@ fn work_of_others_fits_no_pattern_of_own_work() {
     }
 }
 
-/// Fewer connections are advised where they are too many: not where one class of statements burns the processor, nor where fewer are active
-/// than there are processors, nor where nobody knows.
+/// Fewer connections are advised where more are active than there are processors. They are not where one class of
+/// statements uses the CPU, nor where the number is not known.
 #[test]
 fn fewer_connections_where_there_are_too_many() {
     let crowded = |processors, classes: &[(u64, f64)]| {

@@ -85,7 +85,7 @@ fn capitalised(text: &str) -> String {
     text[..1].to_uppercase() + &text[1..]
 }
 
-/// Text of the advice in Markdown: an asterisk of SQL is none of it.
+/// Text of the advice in Markdown: escapes the asterisks of SQL.
 fn escaped(text: &str) -> String {
     text.replace('*', "\\*").replace('<', "\\<")
 }

@@ -41,7 +41,8 @@ fn a_transaction_that_waits_for_its_client() {
     assert!(finding(&profile, "0x1e4360").advice.is_empty());
 }
 
-/// Rows of a PostgreSQL without the wait's own function in the plan: whom it waits for is seen, and nothing is advised.
+/// Rows of a PostgreSQL without the wait's own function in the plan: the report names the holder, and gives no
+/// advice.
 #[test]
 fn rows_whose_owners_commit() {
     let profile = replayed("postgres-rows.keel");
@@ -57,11 +58,12 @@ fn rows_whose_owners_commit() {
     assert!(rows.advice.is_empty());
 }
 
-/// `postgres-owners.keel`: PostgreSQL 15.18 of Debian 12, stripped, pgbench's tables at scale 1, recorded by `evenkeel profile --preset
-/// postgres --waits --threshold 1% --max-probes 100 --max-overhead 100% -o ...` under forty times `pgbench -n -c 6 -t 2`, 2.5 s apart, and
-/// then `-t 12`. What earlier rounds recorded was cut out, and what the last one did before and after this quarter of it.
+/// `postgres-owners.keel` is PostgreSQL 15.18 of Debian 12, stripped, with pgbench's tables at scale 1. It was
+/// recorded by `evenkeel profile --preset postgres --waits --threshold 1% --max-probes 100 --max-overhead 100% -o
+/// ...`. The load was forty times `pgbench -n -c 6 -t 2`, 2.5 s apart, and then `-t 12`. Records of earlier rounds
+/// are cut out, and all but a quarter of the last round.
 ///
-/// The whole sentence: who waits, for whom, and what that one does meanwhile.
+/// The whole sentence: the waiter, the holder, and the holder's work during the wait.
 #[test]
 fn rows_whose_owners_wait_for_the_log() {
     let profile = replayed("postgres-owners.keel");
@@ -117,8 +119,9 @@ fn requests_that_wait_outside_and_for_their_turn() {
     );
 }
 
-/// `redis-keys.keel`: Redis 7.0.15 of Debian 12 under a client that asks `GET` of 250 keys, every ninth time followed by `KEYS key:7*`,
-/// with 2 ms between two rounds, recorded by `evenkeel profile --preset redis -o redis-keys.keel -- redis-server redis.conf`.
+/// `redis-keys.keel` is Redis 7.0.15 of Debian 12. Its client asks `GET` of 250 keys, every ninth time followed by
+/// `KEYS key:7*`, with 2 ms between two rounds. It was recorded by `evenkeel profile --preset redis -o
+/// redis-keys.keel -- redis-server redis.conf`.
 #[test]
 fn a_command_that_goes_over_all_keys() {
     let redis = replayed("redis-keys.keel");
@@ -150,7 +153,7 @@ fn commands_without_a_cause() {
     );
 }
 
-/// A stripped memcached: whom its events wait for is seen, and nothing is guessed of functions without names.
+/// A stripped memcached: the report names the holders that its events wait for, and guesses no names.
 #[test]
 fn events_of_a_memcached_without_names() {
     let memcached = replayed("memcached-event.keel");

@@ -135,7 +135,7 @@ fn a_broken_closure_is_the_loudest_word() {
     assert!(text.contains("BROKEN by up to 3 ticks over 10 intervals"));
 }
 
-/// The first factor as that of a Rust program: a function that others share, of which one caller's calls are summed.
+/// The first factor as that of a Rust program: a function that others share, with the calls of one caller summed.
 #[test]
 fn a_shared_function_names_who_calls_it() {
     let mut profile = fixture::before();
@@ -188,7 +188,7 @@ fn where_names_are_is_the_foot() {
     assert!(!render(&fixture::before(), &Style::default()).contains("NAMES"));
 }
 
-/// A covariance below zero is said as what it is: in the terminal, in JSON and on the page.
+/// A covariance below zero is shown as a trade: in the terminal, in JSON and on the page.
 #[test]
 fn what_trades_is_said_everywhere() {
     let mut profile = fixture::before();

@@ -37,8 +37,8 @@ fn object(kind: Kind, key: u64) -> Record {
     Record::marker(Marker::Object, key, kind as u64)
 }
 
-/// Interval n of 50: 100 µs of its own, and n % 7 * 40 + 10 µs blocked by the other server's "pay", which releases the lock from
-/// write_log 5 µs before the waiter runs on and was in fsync for half of the time before.
+/// Interval n of 50 takes 100 µs itself, and is blocked n % 7 * 40 + 10 µs by the other server's "pay". That one
+/// releases the lock from write_log 5 µs before the waiter continues, after half of the time in fsync.
 fn streams() -> [Vec<Record>; 2] {
     let (mut waiter, mut holder) = (Vec::new(), Vec::new());
     holder.push(Record::marker(Marker::Begin, 10, PROBED));
@@ -96,7 +96,7 @@ fn the_timelines_as_they_are() {
     assert_eq!(timeline::render(&Profile::default(), &Style::default()), "");
 }
 
-/// Of 50 intervals 8 have each of the waits of 10 .. 50 µs and so on: blocked (n % 7 * 40 + 10 - 5) µs on average.
+/// For each wait of 10 to 50 µs there are 8 intervals, and so on: blocked (n % 7 * 40 + 10 - 5) µs on average.
 #[test]
 fn blocked_is_distinguished_from_running() {
     let profile = profile();

@@ -1,4 +1,4 @@
-//! Where the agent is: named by the user, carried by this program, or beside it.
+//! The agent's file: named by the user, carried by this program, or next to it.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ const SECTION: &str = ".evenkeel.agent";
 /// The agent that a session uses.
 #[derive(Debug)]
 pub enum Agent {
-    /// `EVENKEEL_AGENT` says so.
+    /// Named by `EVENKEEL_AGENT`.
     Named(PathBuf),
     /// A section of this program, as in an installed one.
     Carried(Carried),
@@ -26,7 +26,8 @@ pub enum Agent {
 }
 
 impl Agent {
-    /// `EVENKEEL_AGENT`, or what this program carries, or the file beside it (for tests also in the directory above).
+    /// `EVENKEEL_AGENT`, or the carried agent, or the file next to this program (for tests also in the directory
+    /// above).
     ///
     /// # Errors
     /// It is in none of these places, or this program's own file cannot be read.

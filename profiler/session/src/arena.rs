@@ -26,14 +26,14 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Makes one. Its memory is taken as it is used.
+    /// Makes an arena. Its memory is taken on first use.
     ///
     /// # Errors
     /// The system has no memory to give.
     pub fn create() -> Result<Arena, io::Error> {
         // Not close-on-exec: the target inherits it.
         let low = rustix::fs::memfd_create("evenkeel", MemfdFlags::empty())?;
-        // SAFETY: duplicating a descriptor of ours.
+        // SAFETY: duplicating our own descriptor.
         let high = unsafe { libc::fcntl(low.as_raw_fd(), libc::F_DUPFD, wire::ARENA_FD_MIN) };
         let fd = if high < 0 {
             low
@@ -121,7 +121,7 @@ impl Arena {
         unsafe { &*self.base.add(wire::CONTROL_AT).cast() }
     }
 
-    /// The control page, mapped once more for a thread of its own.
+    /// The control page, mapped again for a separate thread.
     ///
     /// # Errors
     /// The system has no room for another mapping.
@@ -225,8 +225,8 @@ impl Arena {
         }
     }
 
-    /// Keeps some rings free for new threads, of which `unused` are left. A server makes its threads in bursts: this is
-    /// called as often as rings are drained. Memory that the system refuses is not touched by anybody.
+    /// Keeps some rings free for new threads; `unused` are left. A server makes its threads in bursts: this is called
+    /// as often as rings are drained. Memory that the system refuses is not touched by anybody.
     pub fn provide_rings(&mut self, unused: usize) {
         if unused < RINGS_STEP {
             self.add_rings();
@@ -271,7 +271,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // Processes that go on have it mapped for good: what was recorded is given back to the system all the same.
+        // Processes that continue keep it mapped. The recorded data is still given back to the system.
         let recorded = (wire::ARENA_BYTES - wire::STACKS_AT) as u64;
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let _ = rustix::fs::fallocate(&self.file, hole, wire::STACKS_AT as u64, recorded);

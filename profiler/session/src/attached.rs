@@ -145,8 +145,8 @@ pub fn announce(arena: &mut Arena, pid: i32) -> Result<Option<usize>, Refused> {
     Ok(program)
 }
 
-/// Takes hold of the table of modules. Agents hold it for microseconds; from one that was killed with it, it is taken over, but not at
-/// once: a process in a namespace of its own has a number there that is nobody's here.
+/// Takes hold of the table of modules. Agents hold it for microseconds. It is taken over from an agent that was
+/// killed with it, but not at once: a process in a namespace has a number there that belongs to no process here.
 fn own_modules(arena: &Arena) {
     const LOOKS: u32 = 1000;
     let own = match namespace::is_entered() {

@@ -1,9 +1,10 @@
-//! Files that this program carries in sections of its own, so that it can be installed as one file.
+//! Files that this program carries in ELF sections, so that it can be installed as one file.
 //!
-//! A library can be preloaded only from a file. A descriptor of ours (`/proc/PID/fd/N`) would not do: a program that runs as another
-//! user may not open it, and what a target executes after the session would look for a process that is gone. So the file is put, once for
-//! each version, into a directory that everyone can read and only its owner can write: `FOLDER/evenkeel-UID/HASH/NAME`. There it
-//! stays, because a target that was left running may execute programs at any time; tmpfiles.d(5) clears it away like anything else there.
+//! A library can be preloaded only from a file. A descriptor of this process (`/proc/PID/fd/N`) would not do. A
+//! program that runs as another user may not open it, and programs that a target executes after the session would
+//! look for a process that is gone. So the file is put, once for each version, into a directory that everyone can
+//! read and only its owner can write: `FOLDER/evenkeel-UID/HASH/NAME`. It stays there, because a target that was left
+//! running may execute programs at any time; tmpfiles.d(5) removes it like any other file there.
 
 use std::fs::{self, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,7 +23,7 @@ pub struct Carried {
     bytes: Vec<u8>,
 }
 
-/// Directories of which one will do: the first two for everyone, the last for this user's processes alone.
+/// Directories to try: the first two for everyone, the last for this user's processes alone.
 pub fn folders() -> Vec<PathBuf> {
     let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let shared = ["/var/tmp", "/tmp"].map(PathBuf::from);

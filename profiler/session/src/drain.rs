@@ -249,7 +249,8 @@ fn claim(arena: &Arena, index: usize, state: u32) -> bool {
         return false;
     }
     if state == RingState::Live as u32 && alive(arena, index) {
-        // It changed hands between the question and the claim. A new owner that ended meanwhile has said so.
+        // The ring changed hands between the check and the claim. A new owner that has ended in between has marked
+        // it.
         let _ = header
             .state
             .compare_exchange(claimed, state, AcqRel, Relaxed);

@@ -62,7 +62,7 @@ pub enum Error {
     /// The system refused shared memory.
     #[error("cannot make shared memory: {0}; check the limits (ulimit -v, ulimit -f, cgroup)")]
     Arena(std::io::Error),
-    /// No interval has ended, or too few to stand for all.
+    /// No interval has ended, or too few to represent all.
     #[error("{0}")]
     NothingProfiled(Reason),
     /// The same, and the command failed.

@@ -16,7 +16,7 @@ use crate::error::Error;
 use stopping::Stopping;
 pub(crate) use stopping::children;
 
-/// How often to look whom else to ask to end.
+/// How often to look for further processes to ask to end.
 const LOOK_PERIOD: Duration = Duration::from_millis(20);
 
 /// What to run.
@@ -58,7 +58,7 @@ pub enum Ending {
     Killed(i32),
     /// Because the session asked it to, cleanly or not.
     Stopped,
-    /// It goes on.
+    /// It continues to run.
     Kept,
     /// It ended by itself; how, only its parent knows.
     Gone,
@@ -67,7 +67,7 @@ pub enum Ending {
 /// The program that `command` names, as a shell would find it.
 ///
 /// # Errors
-/// There is none, or an agent cannot be preloaded into it.
+/// The program does not exist, or an agent cannot be preloaded into it.
 pub(crate) fn find_program(command: &str) -> Result<PathBuf, Error> {
     let missing = || Error::NoCommand {
         command: command.to_owned(),
@@ -120,7 +120,7 @@ impl Target {
         Target::start_with(&program, command, &variables)
     }
 
-    /// Starts a command as it is.
+    /// Starts a command unchanged.
     ///
     /// # Errors
     /// The command is missing, or cannot be started.
@@ -161,7 +161,7 @@ impl Target {
         self.child.id() as i32
     }
 
-    /// The command, and what it has left behind: a server that put itself into the background.
+    /// The command, and processes that it left behind: a server that put itself into the background.
     pub fn roots(&self) -> Vec<i32> {
         stopping::children(std::process::id() as i32)
     }
@@ -170,7 +170,7 @@ impl Target {
     pub fn is_running(&mut self) -> bool {
         loop {
             let mut raw = 0;
-            // SAFETY: a status word of ours.
+            // SAFETY: a local status word.
             match unsafe { libc::waitpid(-1, &mut raw, libc::WNOHANG) } {
                 0 => return true,
                 pid if pid == self.pid() => self.status = Some(ExitStatus::from_raw(raw)),

@@ -18,7 +18,7 @@ use crate::clock::TickClock;
 
 /// Seconds for which the session is taken for alive after it last said so.
 const LEASE_S: f64 = 10.0;
-/// How often it says so.
+/// How often the lease is renewed.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Kept until it is dropped, whatever the session's own thread is busy with.

@@ -17,8 +17,8 @@ use crate::arena::Arena;
 use crate::location::Location;
 use evenkeel_intervals::presets::PRESETS;
 
-/// Files of the system whose inside is not opened: the loader and the C library, which hold locks that hooks must not
-/// meet, and whose blocking functions are leaves that say what they are.
+/// Files of the system that are not expanded: the loader and the C library. They hold locks that hooks must not meet,
+/// and their blocking functions are leaves with known meanings.
 const NEVER_OPENED: &[&str] = &[
     "libc.so",
     "libc-",
@@ -43,8 +43,8 @@ fn replaced(module: &Announced) -> LoadError {
     LoadError::Replaced { path }
 }
 
-/// Where a file that was replaced or removed is still there, since a process has it mapped: as its program, or, for which the kernel wants
-/// more rights, by a mapping.
+/// A copy of a file that was replaced or removed, which a process still has mapped: as its program, or by a mapping,
+/// for which the kernel wants more rights.
 fn kept_by_process(module: &Announced) -> Option<PathBuf> {
     if !was_replaced(module) {
         return None;

@@ -33,7 +33,7 @@ pub struct Plan {
     probes: Vec<Planned>,
     /// Those of calls and jumps, by the instruction.
     by_place: HashMap<Location, u32>,
-    /// Those at entries, by the function, whose first instruction may be a call with a probe of its own.
+    /// Hooks at entries, by the function; its first instruction may be a call with a separate probe.
     entries: HashMap<Location, u32>,
     /// Code that probes replace or displace, with its length.
     claimed: BTreeMap<Location, u8>,
@@ -47,8 +47,8 @@ pub struct Plan {
 /// One probe, as the session knows it.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// Functions that it calls and whose own calls lie below it: the callee, if it is known; of a call through a pointer
-    /// those that were seen and cannot be hooked at their entries.
+    /// Functions that it calls and whose own calls lie below it. It is the callee, if that is known; for a call
+    /// through a pointer, the seen callees whose entries cannot be hooked.
     pub callees: Vec<Location>,
     /// The symbol that the loader binds, where the callee is an import.
     pub import: Option<String>,
@@ -415,7 +415,7 @@ impl Plan {
                 String::new()
             },
             callee_file: match callee {
-                // Of which library it will be the loader decides.
+                // The loader decides which library it belongs to.
                 Some(Callee::Import(_) | Callee::Pointer) => None,
                 Some(Callee::Function(_)) | None => Some(file.clone()),
             },
@@ -486,8 +486,9 @@ pub(crate) fn is_timed(form: Form) -> bool {
     !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
 }
 
-/// Whether a call that cannot be redirected for this reason may take time that stands in its caller's own: of those through pointers
-/// the callees are looked for, and others take next to none (nearly all that depend on their caller look up a thread's variable).
+/// Whether a call that cannot be redirected for this reason may take time that is part of its caller's own. The
+/// callees of calls through pointers are discovered. Other calls take almost no time: nearly all that depend on their
+/// caller look up a thread's variable.
 fn hides_time(reason: Unpatchable) -> bool {
     !matches!(
         reason,

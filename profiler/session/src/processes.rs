@@ -53,7 +53,7 @@ impl Processes {
         calls
     }
 
-    /// The process' memory is not what it was, or gone.
+    /// The process' memory has been replaced, or is gone.
     pub fn forget(&mut self, pid: u32) {
         self.by_pid.remove(&pid);
     }

@@ -5,7 +5,7 @@ use crate::launch::{self, Ending};
 
 /// What is profiled.
 pub enum Target {
-    /// A command of ours.
+    /// A command that the session started.
     Launched(launch::Target),
     /// Somebody else's processes.
     Attached(Attached),
@@ -36,7 +36,7 @@ impl Target {
         }
     }
 
-    /// Ends a command of ours. Processes of somebody else's go on.
+    /// Ends a command that the session started. Attached processes continue.
     pub fn stop(&mut self, signal: i32, meanwhile: impl FnMut()) {
         if let Target::Launched(target) = self {
             target.stop(signal, meanwhile);

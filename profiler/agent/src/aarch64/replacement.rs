@@ -1,4 +1,4 @@
-//! How a function in place of the C library's is entered. Faults of the agent are not handled on this processor.
+//! Entry of a function that replaces one of the C library's. Faults of the agent are not handled on this processor.
 
 use crate::next::Next;
 

@@ -1,5 +1,5 @@
-//! Where threads begin: what the target wanted to be run is left to by a jump, so that no frame of ours is on its stack when it
-//! ends, is cancelled, or is looked at.
+//! Where threads begin: a jump leads to the target's start function, so that no frame of the agent is on its stack
+//! when it ends, is cancelled, or is inspected.
 
 use core::arch::naked_asm;
 use core::ffi::c_void;

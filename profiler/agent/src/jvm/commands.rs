@@ -166,7 +166,7 @@ fn join(
     Ok(message)
 }
 
-/// The calling thread, as a reference that does not keep it; null where there is none.
+/// A weak reference to the calling thread; null without one.
 pub fn watched(jni: Jni, jvmti: Jvmti) -> Object {
     let thread = jvmti.current_thread();
     thread.map_or(core::ptr::null_mut(), |thread| jni.watch(thread))

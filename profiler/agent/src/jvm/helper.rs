@@ -13,7 +13,7 @@ pub struct Helper {
     spin: MethodId,
 }
 
-/// The helper of this JVM, defined from `bytes` if there is none yet.
+/// The helper of this JVM, defined from `bytes` if the JVM has none yet.
 pub fn ensure(jni: Jni, bytes: &[u8]) -> Result<Helper, &'static str> {
     let class = jni
         .find_class(NAME)
@@ -33,7 +33,7 @@ pub fn agent(jni: Jni) -> Option<usize> {
 }
 
 impl Helper {
-    /// Enters and leaves a probe so many times.
+    /// Enters and leaves a probe this many times.
     pub fn spin(self, jni: Jni, probe: u32, times: u32) {
         jni.call_void(self.class, self.spin, &[probe as i32, times as i32]);
     }

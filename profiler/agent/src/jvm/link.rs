@@ -54,7 +54,7 @@ impl Link {
         self.say(message)
     }
 
-    /// Has a class rewritten by the session. Nothing where it stays as it is.
+    /// Has a class rewritten by the session. `None` where it stays unchanged.
     pub fn rewritten(&mut self, number: u32, class: &[u8]) -> Option<Vec<u8>> {
         let mut message = Message::new(Answer::Class as u8);
         message.number(number).bytes(class);
@@ -70,7 +70,7 @@ impl Link {
         (!bytes.is_empty()).then(|| bytes.to_vec())
     }
 
-    /// A descriptor that the session sends with a byte of its own, before anything else of the request that needs it.
+    /// A descriptor that the session sends with a separate byte, before the rest of the request that needs it.
     pub fn descriptor(&mut self) -> Option<i32> {
         let mut byte = 0_u8;
         let mut space = [0_u64; 4];

@@ -10,9 +10,9 @@
 //! vm       functions of JNI and JVMTI
 //! ```
 //!
-//! Class files are rewritten by the session, so that little of it runs here. All that is not a probe runs on the thread of the JVM
-//! that serves attaching; there is no thread of ours. A session that is gone lets its lease run out: the next call of any probe
-//! then turns all off. The next session has what was rewritten loaded as it was.
+//! The session rewrites class files, so that little of the work runs here. Everything but the probes runs on the
+//! JVM's thread that serves attaching; the agent has no thread. A session that disappears lets its lease run out: the
+//! next call of any probe then turns all off. The next session restores the rewritten classes.
 
 mod calibrating;
 mod classes;

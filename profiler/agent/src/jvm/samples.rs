@@ -26,7 +26,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Looks so many times, with pauses between.
+    /// Takes this many samples, with pauses between.
     pub fn take(jni: Jni, jvmti: Jvmti, times: u32, period: Duration, frames: usize) -> Samples {
         let mut samples = Samples::default();
         for time in 0..times {

@@ -3,8 +3,8 @@
 //! Stack pointers say nothing about Java frames: inlined ones share theirs, and it moves when code is deoptimised. So a call is known by
 //! its depth, which its probe keeps as a token, and whoever leaves a call leaves all that were entered since.
 //!
-//! A stack's memory is never given back: another thread may look at it ([`each_in_interval`]) when its own has ended, and then takes
-//! it for one that is in no interval. It serves the next thread.
+//! A stack's memory is never freed. Another thread may look at it ([`each_in_interval`]) after its own thread has
+//! ended, and then sees a stack in no interval. It serves the next thread.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -18,7 +18,7 @@ const RETIRED_MAX: usize = 1024;
 /// Bits of a token that are the depth; those above are the session's.
 const DEPTH_BITS: u32 = 10;
 const _: () = assert!(DEPTH_MAX == 1 << DEPTH_BITS);
-/// Sessions are told apart by so many bits: a token is a positive number.
+/// Bits of a session's number: a token is a positive number.
 const SESSION_MASK: u32 = (1 << (31 - DEPTH_BITS)) - 1;
 
 /// The session that calls are entered for. A call of an earlier one is not left any more.

@@ -23,7 +23,7 @@ pub fn address() -> usize {
 
 /// A session begins. Its base: it starts over where the numbers are used up.
 pub fn begin_session() -> u32 {
-    /// So many numbers a session can at least have.
+    /// Numbers that a session has at least.
     const ROOM: u32 = JAVA_PROBES_MAX as u32 / 4;
     let used = USED.load(Relaxed);
     let base = if used > JAVA_PROBES_MAX as u32 - ROOM {

@@ -1,4 +1,4 @@
-//! The JVM's tables of functions, as far as they are called: JNI and JVMTI, by the numbers that their specifications give them.
+//! The used part of the JVM's tables of functions: JNI and JVMTI, by the numbers in their specifications.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;
@@ -105,7 +105,7 @@ impl Jni {
         self.clear_exception();
     }
 
-    /// Whether an exception was pending, which is none any more.
+    /// Clears a pending exception; whether one was pending.
     fn clear_exception(self) -> bool {
         // SAFETY: the JVM's table.
         unsafe {

@@ -117,7 +117,7 @@ fn describe(name: *const c_char, bytes: u64, event: impl for<'a> FnOnce(&'a [u8]
     });
 }
 
-/// An interval begins, and the thread works for it. A beginning is where the plan is looked at.
+/// An interval begins, and the thread works on it. The plan is polled here.
 pub fn begin_interval(key: u64, at: u64, label: LabelValue<'_>) {
     let arena = arena::get();
     plan::poll(arena);
@@ -150,7 +150,7 @@ pub fn begin_interval(key: u64, at: u64, label: LabelValue<'_>) {
     }
 }
 
-/// An interval begins while nothing is recorded. The plan is looked at all the same.
+/// An interval begins while nothing is recorded. The plan is still polled.
 pub fn count_interval() {
     let arena = arena::get();
     plan::poll(arena);
@@ -163,7 +163,7 @@ pub fn count_interval() {
     }
 }
 
-/// An interval ends; if the thread worked for it, it works for none now.
+/// An interval ends; a thread that worked on it works on none.
 pub fn end_interval(key: u64, at: u64) {
     let generation = code_state::applied();
     groups::with_open(at, |open| Event::EndKeyed {
@@ -177,7 +177,7 @@ pub fn end_interval(key: u64, at: u64) {
     }
 }
 
-/// The thread works for an interval from now on; 0: for none.
+/// From now on the thread works on an interval; 0: on none.
 pub fn work_for(key: u64, at: u64) {
     if let Some(thread) = recorder(at) {
         set_work(thread, key, at);

@@ -1,4 +1,4 @@
-//! Barriers: everyone who comes may be the last, whom the others wait for.
+//! Barriers: every thread that arrives may be the last, for which the others wait.
 
 use core::ffi::c_int;
 

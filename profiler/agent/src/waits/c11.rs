@@ -1,5 +1,5 @@
-//! Mutexes and condition variables of C11 (`threads.h`). The C library's are those of POSIX under other names, with other results
-//! (glibc, nptl/mtx_lock.c, nptl/cnd_wait.c), and it calls those past us.
+//! Mutexes and condition variables of C11 (`threads.h`). The C library implements them by those of POSIX with other
+//! results (glibc, nptl/mtx_lock.c, nptl/cnd_wait.c), and its internal calls bypass the agent.
 
 use core::ffi::c_int;
 

@@ -1,4 +1,4 @@
-//! Child processes: who waits for their end, and that they end.
+//! Child processes: waits for their end, and their ends.
 
 use core::ffi::c_int;
 
@@ -41,7 +41,7 @@ fn wait_id(info: *const siginfo_t, real: impl FnOnce() -> c_int) -> c_int {
     )
 }
 
-/// The process ends by itself: whoever waits for it may go on. The child of a `vfork` is not this process.
+/// The process ends by itself, which releases its waiter. The child of a `vfork` is not this process.
 fn end() {
     if table().is_some() && objects::is_own_process() {
         let own = objects::child_key(kernel::process_id());

@@ -1,4 +1,4 @@
-//! Threads and processes: who created them, who waits for their end.
+//! Threads and processes: their creators, and waits for their end.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -66,7 +66,7 @@ fn take_start() -> Option<&'static ThreadStart> {
         .find(|start| !start.taken.load(Relaxed) && !start.taken.swap(true, Acquire))
 }
 
-/// What `thread_entry` goes on with.
+/// Continuation of `thread_entry`.
 #[repr(C)]
 pub struct Routine {
     routine: u64,

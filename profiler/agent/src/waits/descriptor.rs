@@ -1,4 +1,4 @@
-//! The file behind a descriptor, as something that threads wait for and wake each other by.
+//! The file of a descriptor, as an object that threads wait for and wake each other by.
 
 use evenkeel_wire::Kind;
 
@@ -11,7 +11,7 @@ const ROOM: u64 = 1;
 /// What a descriptor leads to.
 #[derive(Clone, Copy)]
 pub struct Descriptor {
-    /// What it is.
+    /// The kind of file.
     pub kind: Kind,
     /// Key of what can be read from it: bytes, connections, a counter, signals.
     pub input: u64,
@@ -20,8 +20,8 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// Whether who writes may have to wait for who reads. Pipes and sockets hold so many bytes; an event descriptor's counter
-    /// has 64 bits, which programs do not fill (eventfd(2)), so that writing to it only wakes.
+    /// Whether a writer may have to wait for a reader. Pipes and sockets have a capacity. An event descriptor's
+    /// counter has 64 bits, which programs do not fill (eventfd(2)), so that a write only wakes.
     pub fn fills_up(self) -> bool {
         matches!(self.kind, Kind::Pipe | Kind::Socket)
     }

@@ -1,7 +1,7 @@
 //! Reading from and writing to descriptors: pipes, FIFOs, sockets, event and signal descriptors; files, too.
 //!
-//! Who reads waits for bytes and makes room; who writes waits for room and gives bytes, to those who read this descriptor's
-//! other end and to those who poll, whatever they poll.
+//! A reader waits for bytes and makes room. A writer waits for room and supplies bytes, to readers of this
+//! descriptor's other end and to threads that poll any descriptor.
 
 use core::ffi::{c_int, c_uint, c_void};
 
@@ -68,7 +68,7 @@ fn give<R: Outcome>(number: c_int, real: impl FnOnce() -> R) -> R {
     arrives(table, to.outgoing(), real)
 }
 
-/// Runs `real`, by which something arrives for `object`: whoever waits for it or polls is recorded as woken.
+/// Runs `real`, by which something arrives for `object`: its waiters and all pollers are recorded as woken.
 fn arrives<R>(table: Table, object: Object, real: impl FnOnce() -> R) -> R {
     let (slot, pollers) = (object.slot(table), table.pollers());
     let before = (slot.state(), pollers.state());
@@ -99,7 +99,7 @@ unsafe fn arrives_at<R>(
     }
 }
 
-/// Who waits at the other end is woken: nothing more comes.
+/// Wakes the waiters at the other end: nothing more arrives.
 fn ends(number: c_int) {
     let Some(table) = table() else { return };
     if let Some(to) = keeping_errno(|| describe_known(number))

@@ -4,9 +4,9 @@
 //! leads elsewhere now. Event, signal and timer descriptors share one inode: they are forgotten when their number is
 //! closed or made anew by a function of the C library.
 //!
-//! A server reads and writes sockets several times a statement, and the comparison would cost it a system call each time: a socket's is
-//! made once in [`TRUSTED_TICKS`]. Meanwhile its number can come to lead elsewhere unnoticed only by system calls made past the C
-//! library's functions, by which it is closed, and made anew.
+//! A server reads and writes sockets several times a statement, and each comparison would cost a system call. So a
+//! socket is compared once in [`TRUSTED_TICKS`]. In between, its number can only change its meaning unnoticed if it
+//! is closed and made anew by system calls that bypass the C library's functions.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -66,7 +66,7 @@ impl Known {
             input: self.input.load(Relaxed),
             output: self.output.load(Relaxed),
         };
-        // Another thread may have written meanwhile: the file is taken away first and set last.
+        // Another thread may have written at the same time: the file is removed first and set last.
         (self.file.load(Acquire) == file).then_some(found)
     }
 

@@ -1,7 +1,7 @@
 //! Which file an address belongs to, so that shared memory has one key whatever address each process has it at.
 //!
-//! `/proc/self/maps` says. What it said is kept for a while: memory that is mapped anew within that time may have the keys of
-//! what was there before, which loses waits and nothing else.
+//! The source is `/proc/self/maps`, whose content is kept for a while. Memory that is mapped anew within that time
+//! may get the keys of the earlier mapping, which only loses waits.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -42,7 +42,7 @@ struct Known {
     busy: AtomicBool,
     ranges: UnsafeCell<([Range; KNOWN_MAX], usize)>,
 }
-// SAFETY: the ranges are touched only by whoever has set `busy`.
+// SAFETY: only the holder of `busy` touches the ranges.
 unsafe impl Sync for Known {}
 
 static KNOWN: Known = Known {

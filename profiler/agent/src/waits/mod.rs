@@ -16,11 +16,11 @@
 //! named         functions that the user named
 //! ```
 //!
-//! **What is not seen**: the C library's calls of its own functions (standard I/O, C11 threads, resolvers), system
-//! calls made past it, writers who wait for room by `epoll`, and signals sent to process groups. Such waits are
-//! recorded where they block in a function above and stay without a waker; the kernel's wake-ups show them where
-//! the session may read those. A wait on a spin lock that begins in the nanoseconds of its release, and one that is
-//! under way when recording begins ([`evenkeel_wire::Mode::Count`]), may lack its wake.
+//! **Not seen** are: the C library's calls of its own functions (standard I/O, C11 threads, resolvers), system calls
+//! that bypass it, writers that wait for room by `epoll`, and signals to process groups. Such waits are recorded
+//! where they block in a function above, with an unknown waker; the kernel's wake-ups show it where the session may
+//! read those. Two kinds of waits may lack their wake. One is a wait on a spin lock that begins in the nanoseconds of
+//! its release. The other is a wait that is in progress when recording begins ([`evenkeel_wire::Mode::Count`]).
 //!
 //! A wrapper first tries to do without waiting, and writes nothing if that succeeds. Nothing here allocates or takes a
 //! lock of the C library, and `errno` is as the C library left it.

@@ -25,8 +25,9 @@ pub fn object(mutex: *const pthread_mutex_t) -> Object {
     Object::at(Kind::Mutex, mutex, kind & SHARED != 0)
 }
 
-/// Locks without waiting if that is possible: what a robust mutex of a dead owner says, and a recursive one that is too deep,
-/// is then as from locking. An owner who would wait for itself gets its error from the real function.
+/// Locks without waiting if that is possible. The results for a robust mutex with a dead owner, and for a recursive
+/// one that is too deep, equal those of locking. An owner that would wait for itself gets its error from the real
+/// function.
 #[inline(always)]
 fn lock(call: &Call, mutex: *mut pthread_mutex_t, real: impl Fn() -> c_int) -> c_int {
     let Some(table) = table() else { return real() };

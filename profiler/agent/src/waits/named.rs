@@ -1,5 +1,6 @@
-//! Functions that the user named as those that acquire or release a lock, put a task into a queue or take it out, begin, end
-//! or work for an interval (dissertation 2.3.3.2: `acquire(object)`, `release(object)`, `enqueue`, `dequeue`).
+//! Functions that the user named for their role: they acquire or release a lock, put a task into a queue or take it
+//! out, or begin, end or turn to an interval. The names follow dissertation 2.3.3.2: `acquire(object)`,
+//! `release(object)`, `enqueue`, `dequeue`.
 //!
 //! A lock is followed from the call to its return, so a wait of [`Kind::Named`] contains those by which the lock is
 //! made. Every such call is timed like any other.

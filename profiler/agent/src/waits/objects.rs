@@ -26,7 +26,7 @@ pub fn renew_salt() {
 /// What is waited for.
 #[derive(Clone, Copy)]
 pub struct Object {
-    /// What it is.
+    /// The kind of object.
     pub kind: Kind,
     identity: Identity,
 }

@@ -67,7 +67,7 @@ fn select_for(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     wait(may_wait, real, || {
-        // SAFETY: the caller's sets, of so many bits, which the call has filled in.
+        // SAFETY: the caller's sets, which have this many bits and which the call has filled in.
         let is_in = |set: *const fd_set, fd: &c_int| unsafe {
             let byte = set.cast::<u8>().add(*fd as usize / 8);
             !set.is_null() && *byte >> (*fd % 8) & 1 == 1
@@ -113,7 +113,8 @@ interpose! {
         poll_for(limit != 0, fds, count, || real(fds, count, limit, bytes))
     }
 
-    /// The mask that holds meanwhile does not block SIGTRAP while hooks may be in place; so with all masks below.
+    /// The mask during the wait does not block SIGTRAP while hooks may be in place; the same holds for all masks
+    /// below.
     fn ppoll(fds: *mut pollfd, count: nfds_t, limit: *const timespec, set: *const sigset_t) -> c_int = |real| {
         let mut copy = empty();
         // SAFETY: the caller's set.

@@ -1,7 +1,7 @@
 //! Which descriptor an event of `epoll_wait` is of: it returns what the target had registered the descriptor with.
 //!
-//! Registrations are remembered as they are made. Those of before a session joined the process, and those made by system calls
-//! past the C library, the kernel tells: a set is asked for once, when it returns something unknown.
+//! Registrations are recorded as they are made. The kernel supplies earlier ones, and those made by system calls that
+//! bypass the C library: a set is queried once, when it returns an unknown descriptor.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::*};

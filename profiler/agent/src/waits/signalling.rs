@@ -14,8 +14,8 @@ use crate::interpose::interpose;
 use crate::masks::passing;
 use evenkeel_wire::now_ticks;
 
-/// Signals interrupt what they find, so that a wait of any kind may end by one: each that is sent is recorded. Signal 0 only
-/// asks; a negative or zero process means many, none of which is named.
+/// A signal may end a wait of any kind, so each one that is sent is recorded. Signal 0 only asks. A negative or zero
+/// process means many processes, which are not named.
 fn send(process: pid_t, signal: c_int, real: impl FnOnce() -> c_int) -> c_int {
     if signal != 0 && process > 0 && table().is_some() {
         let key = objects::signal_key_of(process);
@@ -72,7 +72,7 @@ interpose! {
         receive_any(real)
     }
 
-    /// The mask that holds meanwhile does not block SIGTRAP while hooks may be in place.
+    /// The mask during the wait does not block SIGTRAP while hooks may be in place.
     fn sigsuspend(set: *const sigset_t) -> c_int = |real| {
         let mut copy = crate::masks::empty();
         // SAFETY: the caller's set.

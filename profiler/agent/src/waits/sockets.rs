@@ -199,7 +199,7 @@ const ATTRIBUTES_AT: usize = 16 + 16;
 
 /// The inode of the socket that a Unix socket is connected to.
 fn peer_inode(inode: u64) -> Option<u64> {
-    // SAFETY: structures of ours; zero is valid for them.
+    // SAFETY: local structures; zero is valid for them.
     unsafe {
         let netlink = kernel::system_call(
             libc::SYS_socket,

@@ -1,5 +1,5 @@
-//! Spin locks. They are released by an ordinary store: a waiter who comes in the very nanoseconds of the release may go
-//! without a wake, since a fence would cost as much as the lock.
+//! Spin locks. They are released by an ordinary store. A waiter that arrives in the very nanoseconds of the release
+//! may lack its wake, because a fence would cost as much as the lock.
 
 use core::ffi::c_int;
 

@@ -1,4 +1,4 @@
-//! The stacks of threads that hold others up in functions of which no call is timed, copied at a release for which somebody waits.
+//! Stacks of threads that delay others in functions without timed calls, copied at a release that has a waiter.
 
 use evenkeel_patch::arch::here;
 use evenkeel_patch::thread;

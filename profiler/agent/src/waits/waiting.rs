@@ -209,7 +209,7 @@ fn drop_to(thread: &mut Thread, depth: usize) {
     }
 }
 
-/// The thread ends, by cancellation perhaps, or is another process' now: none of its waits goes on.
+/// The thread ends, perhaps by cancellation, or belongs to another process now: none of its waits continues.
 pub fn forget(thread: &mut Thread, retire: bool) {
     if !retire {
         thread.announced_len = 0;

@@ -1,7 +1,7 @@
 //! `dlsym`, so that libraries opened at run time are noticed before their functions are called.
 //!
-//! The C library's own function looks at its return address to know who asks (`RTLD_NEXT`), so this one is left by a jump,
-//! with the stack as it was. `dlopen` itself is left alone for the same reason: it searches the caller's run path.
+//! The C library's own function takes its caller from its return address (`RTLD_NEXT`). So this one jumps to it, with
+//! the original stack. `dlopen` is not replaced for the same reason: it searches the caller's run path.
 
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_void};
@@ -15,7 +15,7 @@ use crate::libraries;
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    // The arguments are all that a function's entry has to preserve, beside the callee-saved registers.
+    // A function's entry has to preserve only the arguments, apart from the callee-saved registers.
     naked_asm!(
         "push rdi",
         "push rsi",

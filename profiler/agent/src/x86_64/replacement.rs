@@ -1,4 +1,4 @@
-//! How a function in place of the C library's is entered, so that it can be left at any instruction.
+//! Entry of a function that replaces one of the C library's, so that it can be left at any instruction.
 
 use core::arch::global_asm;
 

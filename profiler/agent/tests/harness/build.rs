@@ -22,7 +22,7 @@ pub fn agent() -> &'static Path {
     })
 }
 
-/// The agent of a profile, built anew where it must be. Its folder below the target directory has a name of its own.
+/// The agent of a profile, built if necessary. It has a separate folder below the target directory.
 pub fn agent_of(profile: &str, folder: &str) -> PathBuf {
     // TARGET/tmp.
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"))

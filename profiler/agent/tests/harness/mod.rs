@@ -162,7 +162,7 @@ impl Run {
         })
     }
 
-    /// The wake that a wait is paired with (`evenkeel_wire::waits`), and by whom.
+    /// The wake that a wait is paired with (`evenkeel_wire::waits`), and its thread.
     pub fn waker_of(&self, kind: Kind, waiter: usize, wait: Wait) -> Option<(usize, Wake)> {
         let kinds = Kind::ALL.into_iter().filter(|&other| kind.woken_by(other));
         let wakes = kinds.flat_map(|other| self.wakes(other));

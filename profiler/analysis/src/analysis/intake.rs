@@ -34,7 +34,7 @@ pub(super) enum Source<'a> {
 /// A round and, of several recordings, which of the selected ones.
 type RoundOf = (usize, Option<usize>);
 
-/// Everything behind the assembler.
+/// The stages after the assembler.
 #[derive(Debug, Default)]
 pub(super) struct Intake {
     pub(super) cost: ProbeCost,
@@ -133,7 +133,7 @@ impl Intake {
         let id = self.run.seen;
         self.run.seen += 1;
         let mut weight = 1;
-        // Without a latency it stands for no others.
+        // Without a latency it represents no others.
         if let Some(latency) = finished.subject.latency() {
             self.latencies.add(latency as u64);
             weight = finished.weight;
@@ -261,7 +261,7 @@ fn sums_of<'a>(
     own.or_else(|| rounds.detail_mut(round))
 }
 
-/// An interval as it is kept piece by piece, without its pieces.
+/// An interval for the list of exemplars, without its pieces.
 fn kept(finished: &Finished, id: u64, latency: i64) -> Exemplar {
     Exemplar {
         id,

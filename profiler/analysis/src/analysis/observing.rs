@@ -58,7 +58,7 @@ impl Analysis {
         self.intake.observed = Some(Observing::default());
     }
 
-    /// The same with the critical path of each that works for a span of a trace.
+    /// Like the above, with the critical path of each interval that belongs to a span of a trace.
     pub fn observe_pieces(&mut self) {
         self.intake.observed = Some(Observing {
             pieces: true,
@@ -90,7 +90,7 @@ impl Analysis {
         self.paths_of(JOINT_ROUND)
     }
 
-    /// Which intervals a profile rests on, and on which paths; nothing where there are none.
+    /// The intervals and paths that a profile rests on; `None` without intervals.
     pub fn basis(&self) -> Option<Basis> {
         self.intake
             .rounds
@@ -107,7 +107,8 @@ impl Analysis {
         &self.assembler.classes
     }
 
-    /// What `describe` makes of the variance tree of the profile, of which these calls were not timed; nothing where there are no intervals.
+    /// Calls `describe` with the variance tree of the profile, in which these calls were not timed; `None` without
+    /// intervals.
     pub fn with_tree<T>(
         &self,
         sites: &SiteTable,

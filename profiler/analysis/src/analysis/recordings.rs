@@ -47,9 +47,9 @@ impl Analysis {
         })
     }
 
-    /// An analysis of several recordings together, each with the ids of its probes among those of all (those beyond the end keep
-    /// theirs), and then begun by [`Analysis::begin_recording`] in the same order. Calls of probes that are `untimed`, by id, count as
-    /// their callers' own time.
+    /// An analysis of several recordings together. Each comes with its probes' ids in the joint numbering (those
+    /// beyond the end keep theirs). [`Analysis::begin_recording`] then begins each in the same order. Calls of probes
+    /// that are `untimed`, by id, are their callers' own time.
     pub fn joint(parts: &[(&Scouted, &[u32])], untimed: &[bool]) -> Analysis {
         let mut analysis = Analysis::default();
         let classes = &mut analysis.assembler.classes;

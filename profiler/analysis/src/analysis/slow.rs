@@ -5,8 +5,9 @@ use crate::slow::SlowStack;
 
 /// Intervals after which their mean and spread say from when on one is slow.
 const INTERVALS_ENOUGH: u64 = 100;
-/// An interval is slow from the mean on by this part of the standard deviation. What lies beyond has nearly all of the variance, of
-/// latencies with a long tail as of those with two peaks, and of the former it is beyond the 99th percentile.
+/// An interval is slow if it exceeds the mean by this part of the standard deviation. Such intervals have nearly all
+/// of the variance, both of latencies with a long tail and of those with two peaks. With a long tail the bound is
+/// beyond the 99th percentile.
 const DEVIATIONS: f64 = 0.5;
 
 impl Analysis {

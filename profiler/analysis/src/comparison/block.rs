@@ -1,6 +1,6 @@
-//! What the intervals of a stretch of time add up to, where latencies and the times of parts are *winsorised*: an interval that took
-//! longer than the cap counts as if it had taken as long, and its parts shrink with it. So a few preemptions, which differ from run to
-//! run, do not decide, and the parts still add up to the latency (Tukey 1962, "The future of data analysis", section 14).
+//! Sums over the intervals of a stretch of time, with latencies and the times of parts *winsorised*. An interval
+//! above the cap is scaled down to it, and its parts with it. So a few preemptions, which differ from run to run, do
+//! not decide, and the parts still add up to the latency (Tukey 1962, "The future of data analysis", section 14).
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub struct Block {
 /// From which latencies on intervals are treated otherwise, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// Longer latencies count as this.
+    /// Longer latencies are reduced to this.
     pub cap_ns: f64,
     /// The slow ones begin here: at the 99th percentile of the side.
     pub slow_ns: f64,
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// An interval of 400 with a cap of 100 counts as 100, and its part of 200 as 50.
+    /// With a cap of 100, an interval of 400 is reduced to 100, and its part of 200 to 50.
     #[test]
     fn parts_shrink_with_their_interval() {
         let thresholds = Thresholds {

@@ -13,7 +13,7 @@ pub struct Estimate {
     pub df: f64,
 }
 
-/// Chance that an interval misses what it is of.
+/// Chance that an interval misses the true value.
 const MISSES: f64 = 0.05;
 
 /// A figure of both sides.
@@ -55,7 +55,7 @@ impl Pair {
         }
     }
 
-    /// Chance of such a difference where there is none.
+    /// Chance of such a difference between equal sides.
     pub fn p(&self) -> f64 {
         student::two_sided(self.distance(0.0), self.df)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::block::{Block, cell_start};
 use super::fieller::Estimate;
 
-/// Blocks drawn anew, so many times.
+/// Number of bootstrap draws of the blocks.
 const DRAWS: usize = 400;
 /// Intervals above a percentile, at least.
 const ABOVE_MIN: f64 = 20.0;
@@ -73,9 +73,9 @@ impl Recorded {
         self.ratio(|block| block.part(part).all_ns, |block| block.intervals)
     }
 
-    /// Mean time of a part in a slow interval. Where the slow ones begin is an estimate, too: an interval at that border has the time of
-    /// those just below it, which takes the place of a slow one's where the border moves (Manistre and Hancock 2005,
-    /// "Variance of the CTE estimator").
+    /// Mean time of a part in a slow interval. The latency at which slow intervals begin is an estimate, too. An
+    /// interval at that border has the time of those just below it, which replaces a slow one's where the border
+    /// moves (Manistre and Hancock 2005, "Variance of the CTE estimator").
     pub fn part_slow(&self, part: usize) -> Estimate {
         let slow = self.total.slow;
         if slow <= 0.0 {
@@ -101,9 +101,9 @@ impl Recorded {
         Error::of_blocks(&values)
     }
 
-    /// Percentiles of the latency, by the bootstrap over blocks of time (Künsch 1989, "The jackknife and the bootstrap for general stationary
-    /// observations"): blocks are drawn with replacement, and the error is the spread of what they give. Nothing where too few intervals are
-    /// above one.
+    /// Percentiles of the latency, by the bootstrap over blocks of time (Künsch 1989, "The jackknife and the
+    /// bootstrap for general stationary observations"). Blocks are drawn with replacement, and the error is the
+    /// spread of the results. `None` where too few intervals are above a percentile.
     pub fn percentiles(&self, quantiles: &[f64]) -> Vec<Option<Estimate>> {
         if !self.has_latencies || (self.blocks.len() as f64) < BLOCKS_FEW {
             return vec![None; quantiles.len()];
@@ -163,9 +163,10 @@ struct Error {
 }
 
 impl Error {
-    /// Of the blocks' own sums, in order of time. What is left of the correlation of neighbours counts as that of an autoregressive process of
-    /// the first order (Andrews and Monahan 1992, "An improved heteroskedasticity and autocorrelation consistent covariance matrix
-    /// estimator"), without the bias of a short series (Marriott and Pope 1954, "Bias in the estimation of autocorrelations").
+    /// Error of the blocks' own sums, in order of time. The remaining correlation of neighbours is modelled as an
+    /// autoregressive process of the first order (Andrews and Monahan 1992, "An improved heteroskedasticity and
+    /// autocorrelation consistent covariance matrix estimator"). The bias of a short series is removed (Marriott and
+    /// Pope 1954, "Bias in the estimation of autocorrelations").
     fn of_blocks(values: &[f64]) -> Error {
         let blocks = values.len() as f64;
         if blocks < BLOCKS_FEW {
@@ -231,7 +232,7 @@ impl Cells {
         }
     }
 
-    /// The latency below which this part of the intervals is, each block counted so many times; within a cell in proportion.
+    /// The quantile of the latency, with each block counted `times` often; within a cell in proportion.
     fn quantile(&self, times: &[f64], quantile: f64) -> f64 {
         let below = |at: usize| -> f64 {
             let upto = self.upto[at].iter().zip(times);
@@ -285,7 +286,8 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// Independent values have the error that they have; values of which each eight are alike have that of an eighth of them, nearly.
+    /// Independent values have the usual error. Of values in groups of eight equal ones, the error is nearly that of
+    /// an eighth as many.
     #[test]
     fn neighbours_that_are_alike_count_less() {
         let noise = |at: u64| {

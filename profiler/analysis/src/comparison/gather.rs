@@ -22,7 +22,7 @@ pub const SLOW: f64 = 0.01;
 /// Those and the ones just below.
 const NEAR: f64 = 0.02;
 
-/// Both sides, as they are replayed.
+/// Both sides, during their replay.
 #[derive(Debug)]
 pub struct Gathering {
     /// What time is divided into.

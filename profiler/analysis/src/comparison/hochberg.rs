@@ -1,7 +1,8 @@
 //! Many rows at once: of those that are called different, few are so by chance.
 
-/// The adjusted p-values of Benjamini and Hochberg (1995, "Controlling the false discovery rate", section 3): rows whose value is at most q are
-/// those that their procedure rejects at q. Where nothing differs at all, the chance that any row is called different is at most q.
+/// The adjusted p-values of Benjamini and Hochberg (1995, "Controlling the false discovery rate", section 3). Rows
+/// with a value of at most q are those that their procedure rejects at q. If nothing differs at all, the chance that
+/// any row is called different is at most q.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[b].total_cmp(&p[a]));

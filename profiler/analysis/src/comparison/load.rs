@@ -1,4 +1,4 @@
-//! The load on both sides: how much work came, how much of it was in the server at once, and what it was.
+//! The load on both sides: its rate, its concurrency, and its mix of classes.
 
 use super::block::{Block, ClassTime};
 use super::fieller::{Beyond, Estimate, Pair};
@@ -24,9 +24,10 @@ pub struct Load {
     pub mix: Option<Mix>,
 }
 
-/// The change of the mean latency, divided exactly: the mean after less the mean before is the sum of
-/// `(p' - p) m` (mix), `p (m' - m)` (within) and `(p' - p)(m' - m)` (both) over the classes, p being a class's part of the intervals and m its
-/// mean latency before, p' and m' after (Kitagawa 1955, "Components of a difference between two rates", with the interaction kept apart).
+/// The change of the mean latency, divided exactly (Kitagawa 1955, "Components of a difference between two rates",
+/// with the interaction kept apart). With p a class's part of the intervals and m its mean latency before, p' and m'
+/// after, the change is a sum over the classes: `(p' - p) m` (mix), `p (m' - m)` (within) and `(p' - p)(m' - m)`
+/// (both).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mix {
     /// Mean latency before, ns.
@@ -193,7 +194,8 @@ fn mean(side: &[ClassTime]) -> f64 {
     side.iter().map(|one| one.latency_ns).sum::<f64>() / intervals.max(1.0)
 }
 
-/// Mix, within and both. A class that is on one side only has no change of its own: all of it is the mix. Nothing without intervals.
+/// Mix, within and both. A class that is on one side only has no change within: all of it is the mix. `None` without
+/// intervals.
 fn decomposed(before: &[ClassTime], after: &[ClassTime]) -> Option<[f64; 3]> {
     let all = |side: &[ClassTime]| side.iter().map(|one| one.intervals).sum::<f64>();
     let [all_before, all_after] = [all(before), all(after)];
@@ -254,7 +256,8 @@ mod tests {
         assert_eq!(decomposed(&before, &after), Some([10.0, 0.0, 0.0]));
     }
 
-    /// Recordings of 16 blocks of a second: so many intervals in each, of 10 ms, or half of them of another class and 30 ms.
+    /// Recordings of 16 blocks of a second, with this many intervals in each: all of 10 ms, or half of them of
+    /// another class and 30 ms.
     fn sides(intervals: [f64; 2], mixed: [bool; 2]) -> [Side; 2] {
         let side = |at: usize| {
             let blocks = (0..16).map(|number| {

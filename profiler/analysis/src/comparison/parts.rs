@@ -1,7 +1,8 @@
 //! What the time of intervals is divided into: findings, whose times do not overlap, and calls with everything below them.
 //!
-//! A finding's function is found by name, so that both sides and all builds have it. Time belongs to the innermost finding on its call path.
-//! Time without a processor is nobody's doing: other work on the machine differs from run to run, so it is a part of its own.
+//! A finding's function is found by name, so that both sides and all builds have it. Time belongs to the innermost
+//! finding on its call path. Time without a CPU is a separate part, because other work on the machine differs from
+//! run to run.
 
 use crate::critical::states::State;
 use crate::findings::causes::NO_PROCESSOR;
@@ -43,7 +44,7 @@ pub struct Parts {
 pub struct NodePart {
     /// The finding, or what else, that its own time belongs to.
     owner: usize,
-    /// Name of its function, or of what it is.
+    /// Name of its function, or of its kind of time.
     pub name: String,
     /// Its call site; empty where it has none.
     pub site: String,
@@ -208,7 +209,7 @@ mod tests {
         }
     }
 
-    /// root > f > g > h, and root > g: g is a finding where f calls it, h is one, f is none.
+    /// root > f > g > h, and root > g: g is a finding where f calls it, h is a finding, f is none.
     #[test]
     fn time_is_the_innermost_findings() {
         let site = |callee: &str| Site {

@@ -19,7 +19,7 @@ const PERCENTILES: [(&str, f64); 5] = [
 ];
 /// A call has a row where it, or a slow interval's part of it, has so much of the latency on a side.
 const CALL_MIN: f64 = 0.01;
-/// A call passes a change on where one of its own has so much of it.
+/// A call passes a change on if one of its callees has this part of it.
 const CARRIED_MIN: f64 = 0.8;
 
 /// What is corrected for together.
@@ -59,7 +59,7 @@ pub enum What {
     Call(usize),
 }
 
-/// Of which intervals.
+/// The intervals of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// All.
@@ -107,19 +107,19 @@ pub enum WhyNot {
 /// One figure on both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What it is of.
+    /// The subject of a row.
     pub what: What,
-    /// Of which intervals.
+    /// The row's intervals.
     pub of: Of,
     /// Its values, ns; nothing where one of the sides has none.
     pub pair: Option<Pair>,
     /// Values where they are known without an error.
     pub plain: Option<[f64; 2]>,
-    /// Chance of such a difference where there is none, corrected for the rows of its family.
+    /// Chance of such a difference between equal sides, corrected for the rows of its family.
     pub p: Option<f64>,
     /// What can be said.
     pub verdict: Verdict,
-    /// A call of its own has most of the change.
+    /// A callee has most of the change.
     pub passes_on: bool,
 }
 
@@ -154,7 +154,7 @@ impl Row {
             .map_or(0.0, |pair| pair.after.value - pair.before.value)
     }
 
-    /// What it is corrected with.
+    /// The rows that it is corrected with.
     pub fn family(&self) -> Family {
         match self.what {
             What::Finding(_) => Family::Finding,

@@ -1,8 +1,8 @@
 //! A recording in blocks of time, as few intervals as it may have and as long as it may be.
 //!
-//! Neighbouring intervals are alike, so errors rest on blocks. A block has to be longer than what makes neighbours alike: blocks merge until their
-//! means are not correlated with those of the next ones (batch means; Law and Carson 1979, "A sequential procedure for determining
-//! the length of a steady-state simulation").
+//! Neighbouring intervals are alike, so errors rest on blocks. A block must last longer than the cause of the
+//! likeness. So blocks merge until their means are not correlated with those of the next ones (batch means; Law and
+//! Carson 1979, "A sequential procedure for determining the length of a steady-state simulation").
 
 use super::block::{Block, Thresholds};
 
@@ -116,7 +116,7 @@ impl Series {
         blocks
     }
 
-    /// Of so many intervals the recording knows the latency.
+    /// Number of intervals with a known latency.
     pub fn intervals(&self) -> f64 {
         self.blocks.iter().map(|block| block.intervals).sum()
     }

@@ -1,8 +1,8 @@
 //! A figure on both sides, out of the recordings of each.
 //!
-//! The blocks of a recording do not show how much one run differs from the next. Of several recordings a side, the spread between them does:
-//! pooled over both sides, as a fraction of the figure, and never taken for less than what the blocks show. One recording a side cannot tell:
-//! [`RUN_SPREAD`] stands for it.
+//! The blocks of a recording do not show how much one run differs from the next. With several recordings a side, the
+//! spread between them does: pooled over both sides, as a fraction of the figure, and at least the blocks' spread.
+//! With one recording a side, [`RUN_SPREAD`] is assumed.
 
 use super::fieller::{Estimate, Pair};
 use super::figures::Recorded;
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::comparison::block::Block;
 
-    /// A run of so many blocks, whose mean latency is exactly this.
+    /// A run of this many blocks, whose mean latency is exactly this.
     fn run(mean: f64) -> Recorded {
         // Equal blocks: no error within the run.
         let block = Block {

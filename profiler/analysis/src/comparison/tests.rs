@@ -33,8 +33,9 @@ impl Random {
     }
 }
 
-/// A request of 100 µs of its own and two calls: `parse` (exponential, 30 µs) and, in one of five, `flush` (exponential, 500 µs). Neighbours are
-/// alike: a second is slower than the next by chance. One of 2,000 intervals is preempted for 4 ms. `flush` takes `times` as long.
+/// A request takes 100 µs itself and makes two calls: `parse` (exponential, 30 µs) and, in one of five, `flush`
+/// (exponential, 500 µs). Neighbours are alike: a second is slower than the next by chance. One of 2,000 intervals is
+/// preempted for 4 ms. `flush` takes `times` as long.
 struct Server {
     paths: Paths,
     sites: SiteTable,
@@ -120,7 +121,7 @@ fn is_told(row: &Row) -> bool {
     matches!(row.verdict, Verdict::Better | Verdict::Worse)
 }
 
-/// Of pairs of which nothing differs, few have a row of a family that says so.
+/// Among pairs of equal sides, few have a row of a family that claims a difference.
 #[test]
 fn nothing_is_told_of_equals() {
     let server = Server::new();

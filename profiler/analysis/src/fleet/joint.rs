@@ -1,13 +1,14 @@
 //! Several recordings taken together: the profile that one recording of all their intervals would give.
 //!
-//! A profile never mixes intervals with different probes. Each recording has its own rounds, and what those timed differs: one
-//! run of refinement went deeper here, another there. So each is replayed twice. The first time shows which intervals its profile rests
-//! on, of one round or of several that are taken together (`crate::rounds::combine`), and which paths they met ([`Scouted`]). What is not
-//! timed by all is left out of all. A probe that a whole recording has not timed is so as if it had never been there
-//! ([`crate::sums::paths::Paths::without`]): its time is its callers' own, but for what the probe cost, and what it calls is called by
-//! them. Of what is left, all rounds of all recordings share some paths (`crate::rounds::common_paths`). The second time the intervals are
-//! added to sums over these: at once where all have timed the same, else to those of their round, which are added when its
-//! recording ends. All sums are integers, so the order does not matter: a recording with itself has the shares that it has alone.
+//! A profile never mixes intervals with different probes. Each recording has its own rounds, which timed different
+//! calls, so each is replayed twice. The first replay shows the intervals that its profile rests on, from one round
+//! or several together (`crate::rounds::combine`), and their paths ([`Scouted`]). Calls that not all recordings timed
+//! are left out of all. A probe that a whole recording lacks is removed everywhere, as if it had never existed
+//! ([`crate::sums::paths::Paths::without`]). Its time becomes its callers' own, less the probe's cost, and its
+//! callees become theirs. All rounds of all recordings share some of the remaining paths
+//! (`crate::rounds::common_paths`). The second replay adds the intervals to sums over these: directly where all have
+//! timed the same, else to the sums of their round, which are added when its recording ends. All sums are integers,
+//! so the order does not matter: a recording joined with itself has its own shares.
 
 use std::ops::Range;
 
@@ -190,7 +191,7 @@ impl Joint {
         self.run.add(&scouted.run);
     }
 
-    /// The recording at hand has ended: what it has is added to the sums of all.
+    /// The current recording has ended: adds its sums to those of all.
     pub fn end(&mut self, onto: &mut RoundSums) {
         let rounds = std::mem::take(&mut self.rounds);
         let own: Vec<_> = rounds

@@ -1,4 +1,4 @@
-//! Intervals one by one, as they are added to sums: for those who want columns, and sum them themselves.
+//! Single intervals, as they are added to sums, for formats that sum them themselves.
 //!
 //! A profile rests on the intervals of one round, or of several on the call paths that all of them timed (`crate::rounds::combine`).
 //! [`Basis`] says which those are once a recording has been replayed; when it is replayed again, it brings each interval to the paths of the
@@ -28,10 +28,10 @@ pub struct Observed {
     pub latency: i64,
     /// For how many intervals it stands.
     pub weight: u64,
-    /// The span that it works for.
+    /// The span that it belongs to.
     pub trace: Option<TraceContext>,
-    /// Its critical path, from its end to its beginning without gaps; empty unless waits were followed, it works for a span, and paths are
-    /// wanted ([`crate::Analysis::observe_pieces`]).
+    /// Its critical path, from its end to its beginning without gaps. Empty unless waits were followed, it belongs to
+    /// a span, and paths are wanted ([`crate::Analysis::observe_pieces`]).
     pub pieces: Vec<Piece>,
     /// What it spent, the root first, parents before children. Exclusive ticks add up to the latency.
     pub spent: Vec<Spent>,
@@ -87,7 +87,7 @@ pub struct ObservedMinute {
 /// Intervals that are handed on.
 #[derive(Debug, Default)]
 pub(crate) struct Observing {
-    /// With the paths of those that work for a span.
+    /// With the paths of intervals that belong to a span.
     pub pieces: bool,
     /// Those that were added, on the paths of their round.
     pub pending: Vec<Observed>,
@@ -158,7 +158,7 @@ struct Place {
 }
 
 impl Basis {
-    /// The intervals of one round, as they are.
+    /// The intervals of one round, unchanged.
     pub(crate) fn of_round(round: usize) -> Basis {
         Basis {
             rounds: vec![Placed {

@@ -201,8 +201,8 @@ impl AttributeSums {
 mod tests {
     use super::*;
 
-    /// Values of which there are too many, and then fewer again when a block is left out, stay too many: the whole and what is left
-    /// are computed alike.
+    /// Too many values stay too many, even if fewer remain when a block is left out: the whole and the rest are
+    /// computed alike.
     #[test]
     fn too_many_values_are_no_groups() {
         let mut sums = AttributeSums::default();

@@ -27,7 +27,7 @@ const OTHER_ID: usize = 1;
 pub(crate) struct Labelled {
     /// Its class; nothing where the label is about something else.
     pub class: Option<usize>,
-    /// The span that it works for.
+    /// The span that it belongs to.
     pub trace: Option<TraceContext>,
 }
 
@@ -172,8 +172,8 @@ fn remember<K: std::hash::Hash + Eq>(
     class
 }
 
-/// The class a text label stands for: SQL without its literals; of anything else, runs of digits become `?` and
-/// URLs lose their query string. At most [`NAME_MAX`] characters.
+/// The class of a text label: SQL without its literals. In any other text, runs of digits become `?` and URLs lose
+/// their query string. At most [`NAME_MAX`] characters.
 pub(crate) fn normalise(label: &[u8]) -> String {
     let text = String::from_utf8_lossy(label);
     // A label cut in the middle of a character ends in a replacement character.

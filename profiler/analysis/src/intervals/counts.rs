@@ -8,7 +8,8 @@ use crate::intervals::interval::Reason;
 pub struct RunCounts {
     /// Intervals seen to their end or to the loss that cost them.
     pub seen: u64,
-    /// Of those intervals the sum of the weights: the number of intervals for which they stand. One that was left out stands for itself.
+    /// Sum of the weights of those intervals: the number of intervals that they represent. An interval that was left
+    /// out has weight 1.
     pub represented: u64,
     /// Left out, by index into [`Reason::ALL`].
     pub discarded: [u64; Reason::ALL.len()],

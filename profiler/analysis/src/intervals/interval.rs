@@ -69,7 +69,7 @@ pub struct Extent {
     pub begin: u64,
     /// End, ticks.
     pub end: u64,
-    /// What a thread serves that works for it.
+    /// Its thread's value of `Serving`.
     pub serving: Serving,
     /// For an interval that stays on its thread, the number of the mark at its beginning.
     pub begin_mark: Option<u64>,
@@ -102,11 +102,11 @@ pub struct Finished {
     pub class: u16,
     /// Its attributes.
     pub attributes: AttributeValues,
-    /// The span that it works for.
+    /// The span that it belongs to.
     pub trace: Option<TraceContext>,
 }
 
-/// What a thread works for.
+/// The interval that a thread works on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Serving {
     /// No interval.

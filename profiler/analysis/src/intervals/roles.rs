@@ -43,7 +43,7 @@ const ROLES: &[(&str, &str)] = &[
 ];
 
 const WALSENDER: &str = "walsender";
-/// A PostgreSQL process whose title is none of the above serves a client.
+/// A PostgreSQL process with any other title serves a client.
 const SESSIONS: &str = "postgres";
 
 impl Role {
@@ -54,7 +54,7 @@ impl Role {
     /// Number of the first of [`ROLES`].
     const FIRST: usize = 2;
 
-    /// The role of a thread by what it is called.
+    /// The role of a thread, by its name.
     pub fn of(name: &str) -> Role {
         let starts =
             |(known, _): &(&str, &str)| name.split(": ").any(|part| part.starts_with(known));
@@ -77,7 +77,7 @@ impl Role {
         Role(number as u16)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match usize::from(self.0).checked_sub(Role::FIRST) {
             Some(at) => ROLES.get(at).map_or(OUTSIDE, |(_, name)| name),

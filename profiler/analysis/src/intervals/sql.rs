@@ -1,8 +1,8 @@
 //! SQL statements without their literals, so that executions of one statement form one class.
 //!
-//! Works on any dialect's tokens, and on text that was cut off anywhere. Literals and parameters become `?` (`NULL` is
-//! kept: it often changes the plan), the lists of `IN` and the rows of `VALUES` collapse, comments go, white space
-//! folds, and everything outside quoted identifiers is lower case.
+//! Works on any dialect's tokens, and on text that was cut off anywhere. Literals and parameters become `?`, except
+//! for `NULL`, which often changes the plan. The lists of `IN` and the rows of `VALUES` collapse, comments are
+//! removed, white space folds, and text outside of quoted identifiers becomes lower case.
 
 mod tokens;
 
@@ -215,7 +215,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever it is given, also cut anywhere: it ends, does not panic, and a normal form stays as it is.
+        /// For any input, also cut anywhere: it ends, does not panic, and leaves a normal form unchanged.
         #[test]
         fn normal_forms_are_stable(text in "[a-z0-9 '\"$(),.*/;\\\\=+é-]{0,60}") {
             let once = normalise(&text);

@@ -22,7 +22,7 @@ pub struct SwitchedOut {
     pub end: u64,
     /// Why it did not run.
     pub off: Off,
-    /// Key of the thread of the target that made it ready to run at `end`; nothing where none did or that was not recorded, and where it was
-    /// preempted.
+    /// Key of the thread of the target that made it ready to run at `end`. `None` if no thread of the target did, if
+    /// it was not recorded, or if the thread was preempted.
     pub by: Option<u64>,
 }

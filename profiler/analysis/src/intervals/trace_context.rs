@@ -1,4 +1,4 @@
-//! Which span of a distributed trace an interval works for: what a label says as W3C's Trace Context has it
+//! The span of a distributed trace that an interval belongs to. A label holds it as in W3C's Trace Context
 //! (<https://www.w3.org/TR/trace-context/>, 3.2, `traceparent`):
 //!
 //! ```text
@@ -47,7 +47,7 @@ impl TraceContext {
         hexadecimal(&text[FLAGS])?;
         let trace = hexadecimal(&text[TRACE])?;
         let span = hexadecimal(&text[SPAN])? as u64;
-        // Version ff is none, and zeros mean that there is no trace.
+        // Version ff is invalid, and zeros mean that there is no trace.
         (version != 0xff && trace != 0 && span != 0).then_some(TraceContext { trace, span })
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Profile;
 
-/// So many intervals have to hold half of the variance for findings that can be told from chance.
+/// Number of intervals that have to hold half of the variance, for findings that stand out from chance.
 pub const SLOW_ENOUGH: u64 = 100;
 
 /// The machine of a run.
@@ -53,7 +53,8 @@ mod tests {
     use super::*;
     use crate::profile::Bin;
 
-    /// 1,000 intervals a second of 2 ms keep two sessions busy. 12 of 10,000 take 1 s in place of 2 ms: 6 of them hold half.
+    /// 1,000 intervals a second of 2 ms keep two sessions busy. 12 of 10,000 take 1 s instead of 2 ms: 6 of them hold
+    /// half.
     #[test]
     fn what_was_asked_for() {
         let bin = |from_ns, count| Bin {

@@ -1,4 +1,4 @@
-//! All intervals of a run, and those that a profile does not stand for.
+//! All intervals of a run, and those that a profile does not represent.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Profile;
 
-/// A profile that leaves out more of the variance explains a part of it only, and says so first.
+/// A profile that leaves out more of the variance explains a part of it only, and begins with that statement.
 const PART_MAX: f64 = 0.1;
 
 /// All intervals of a run, and how those that the profile rests on were chosen.
@@ -22,7 +22,7 @@ pub struct Sampling {
     /// Of this part of all intervals, the slowest, every one was recorded.
     #[serde(default)]
     pub slowest: f64,
-    /// Of the others, one in so many was.
+    /// Weight of the others: one in this many was recorded.
     #[serde(default)]
     pub one_in: f64,
     /// How they were chosen.
@@ -33,7 +33,7 @@ pub struct Sampling {
     pub sd_ns: f64,
     /// Percentiles of all, as [`Profile::percentiles_ns`].
     pub percentiles_ns: BTreeMap<String, f64>,
-    /// Intervals that the profile does not stand for.
+    /// Intervals that the profile does not represent.
     pub slow_not_seen_inside: NotSeenInside,
 }
 
@@ -46,7 +46,7 @@ pub enum SamplingRule {
     All,
     /// Each with the same probability, whatever its latency.
     Uniform,
-    /// When its latency is known: all of the slow ones, and of the others a part, each of which stands for several.
+    /// When its latency is known: all slow intervals, and a sample of the others with weights.
     Latency,
     /// Each that began in one of the windows of time in which everything is recorded: where waits are followed.
     Windows,
@@ -57,14 +57,15 @@ pub enum SamplingRule {
 pub struct NotSeenInside {
     /// How many intervals that are slower than the mean of all.
     pub intervals: u64,
-    /// The part of the variance of all intervals, slow and quick, that the profile does not stand for.
+    /// The part of the variance of all intervals, slow and quick, that the profile does not represent.
     pub share: f64,
     /// The smallest latency of the slow ones among them.
     pub slower_than_ns: f64,
 }
 
 impl Profile {
-    /// What the profile does not stand for, where that is much of the variance: its shares and their errors hold for the rest only.
+    /// The part that the profile does not represent, where that is much of the variance: shares and their errors hold
+    /// for the rest only.
     pub fn explains_a_part(&self) -> Option<&NotSeenInside> {
         let missing = &self.sampling.as_ref()?.slow_not_seen_inside;
         (missing.share > PART_MAX).then_some(missing)

@@ -24,7 +24,7 @@ pub struct WaitedFor {
     pub more_objects: bool,
     /// Key of the object waited for longest, in hexadecimal.
     pub longest_object: String,
-    /// For whom the one worked that ended the waits: a class of intervals, or nobody; absent where nobody was seen.
+    /// The class of intervals that the waker served, or none; absent where the waker is unknown.
     pub holder: Option<String>,
     /// Its open calls when it released, outermost first, each with its site.
     pub holder_calls: Vec<String>,
@@ -94,7 +94,7 @@ pub struct Timeline {
     /// Its attributes, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, i64>,
-    /// The trace that it works for, in hexadecimal; empty where none is known.
+    /// The trace that it belongs to, in hexadecimal; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub trace_id: String,
     /// The span of that trace.

@@ -69,7 +69,7 @@ impl Seen {
 }
 
 impl Evidence {
-    /// Adds a stack, of a recording whose clock has `ratio` of these ticks for each of its own.
+    /// Adds a stack. `ratio` converts its recording's clock: these ticks for each of that clock's.
     pub fn add(&mut self, stack: &SlowStack, ratio: f64) {
         let (age, unseen) = (stack.age as f64 * ratio, stack.unseen as f64 * ratio);
         let weight = unseen * age;
@@ -150,7 +150,8 @@ impl Evidence {
         self.calls[call].seen.weight >= SHARE_MIN * self.weight
     }
 
-    /// The deepest calls below this one that have a good part of the time, and this one, if it has one beside them.
+    /// The deepest calls below this one that have a good part of the time, and this one, if it has a good part
+    /// itself.
     fn largest(&self, at: usize, above: &mut Vec<String>, found: &mut Vec<SlowPath>) {
         let call = &self.calls[at];
         above.push(call.name.clone());
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(summary.longest_ns, 100.0);
     }
 
-    /// `work` makes many different calls, none of which has a tenth of the time: it is where the intervals stood.
+    /// `work` makes many different calls, each with less than a tenth of the time: it is the last common function.
     #[test]
     fn a_path_ends_where_the_calls_part() {
         let stacks: Vec<SlowStack> = (0..20)

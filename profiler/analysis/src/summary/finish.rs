@@ -1,4 +1,4 @@
-//! Finishes a profile with what the session knows beside the records.
+//! Finishes a profile with the session's facts.
 
 use crate::facts::RunFacts;
 use crate::findings::unseen;

@@ -1,5 +1,5 @@
-//! What stacks of slow intervals add to the findings: what they show inside of a finding's function, and a finding of their own where
-//! the profile does not explain what they show.
+//! Adds the evidence of slow intervals' stacks to the findings. Stacks show calls inside of a finding's function, or
+//! become a separate finding where the profile does not explain them.
 
 use crate::findings::Finding;
 use crate::profile::Profile;

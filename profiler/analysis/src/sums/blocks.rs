@@ -1,7 +1,7 @@
 //! Sums in time-ordered blocks, for the jackknife.
 //!
-//! Blocks are consecutive intervals by order of arrival, at most [`BLOCKS_MAX`] that stand for about equally many (the last may
-//! stand for fewer). When they are used up, neighbours merge and the length doubles: memory does not grow with the run.
+//! Blocks are consecutive intervals by order of arrival, at most [`BLOCKS_MAX`] with about equal weights (the last
+//! may have less). When they are used up, neighbours merge and the length doubles: memory does not grow with the run.
 
 use crate::sums::Sums;
 use crate::sums::jackknife::Replicates;
@@ -10,8 +10,8 @@ use crate::sums::vectors::Vector;
 
 /// Blocks kept, at most; at least half of it once there are that many intervals.
 pub const BLOCKS_MAX: usize = 64;
-/// Numbers kept of all blocks together, at most, 16 bytes each: where there are many call paths, as where threads wait for one another,
-/// there are fewer blocks, ...
+/// Bound on the numbers kept of all blocks together, 16 bytes each. Where there are many call paths, as where threads
+/// wait for one another, there are fewer blocks, ...
 const CELLS_MAX: usize = 1 << 22;
 /// ... but not fewer than this: errors have to rest on something.
 const BLOCKS_FEW: usize = 16;
@@ -62,8 +62,9 @@ impl Blocks {
         }
     }
 
-    /// The blocks of several rounds, in order of time: of each its part of [`BLOCKS_MAX`], and not fewer than [`BLOCKS_OF_A_ROUND`], as
-    /// far as it has them. The load may have been another in each, and what a short one tells of its own is not to rest on a single block.
+    /// The blocks of several rounds, in order of time. Each round has its part of [`BLOCKS_MAX`], but at least
+    /// [`BLOCKS_OF_A_ROUND`] if it has as many. The load may differ between rounds, and a short round should not rest
+    /// on a single block.
     pub fn joined(rounds: impl IntoIterator<Item = Blocks>) -> Blocks {
         let mut rounds: Vec<Blocks> = rounds.into_iter().collect();
         let all: u64 = rounds.iter().map(Blocks::intervals).sum();
@@ -120,8 +121,8 @@ impl Blocks {
         }
     }
 
-    /// Adds intervals that were summed before as the newest block: into the last one while that is of fewer than a full block's, so
-    /// that blocks stay of about one length.
+    /// Adds intervals that were summed elsewhere as the newest block. They go into the last block while that is not
+    /// full, so that blocks stay of about one length.
     pub(crate) fn add_block(&mut self, sums: &Sums) {
         self.length = self.length.max(sums.intervals);
         match self.blocks.last_mut() {
@@ -202,7 +203,8 @@ mod tests {
         );
     }
 
-    /// 100 intervals make 50 blocks of two, until there are so many paths that memory allows of sixteen only. None is lost.
+    /// 100 intervals make 50 blocks of two. When memory allows only sixteen blocks for the number of paths, they
+    /// merge, and no interval is lost.
     #[test]
     fn many_paths_have_fewer_blocks() {
         let (mut blocks, mut paths) = (Blocks::default(), Paths::default());

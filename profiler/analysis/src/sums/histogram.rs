@@ -201,7 +201,7 @@ impl Histogram {
         self.buckets[at].combine(bucket, true);
     }
 
-    /// Nodes of which there are sums.
+    /// Nodes with sums.
     pub(crate) fn nodes(&self) -> usize {
         let buckets = self.buckets.iter();
         buckets
@@ -252,9 +252,9 @@ impl Histogram {
         (from + (to - from) * inside.clamp(0.0, 1.0)).min(self.latency_max as f64)
     }
 
-    /// The slowest intervals. Their threshold is the boundary of buckets nearest the quantile from below, so that the
-    /// tail is a sum of whole buckets and shares of it add up exactly; it may hold a few more than 1 - `quantile` of
-    /// the intervals. Nothing without intervals.
+    /// The slowest intervals. Their threshold is the boundary of buckets nearest the quantile from below, so the tail
+    /// is a sum of whole buckets and shares of it add up exactly. It may hold a few more than 1 - `quantile` of the
+    /// intervals. `None` without intervals.
     pub fn tail(&self, quantile: f64) -> Option<Tail> {
         let (at, _) = self.bucket_at(quantile)?;
         let mut tail = Tail {

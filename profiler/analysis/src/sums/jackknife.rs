@@ -1,9 +1,10 @@
 //! Standard errors by the block jackknife.
 //!
 //! Neighbouring intervals are correlated (bursts, checkpoints, cache states), so leaving out single intervals would
-//! promise too much. Blocks of consecutive intervals are left out instead (Künsch 1989), each statistic is computed
-//! without each block, and its spread gives the error. Blocks may differ in size: the delete-m_j jackknife of Busing,
-//! Meijer and van der Leeden (1999), "Delete-m jackknife for unequal m", equals the usual one where they do not.
+//! give too small errors. Blocks of consecutive intervals are left out instead (Künsch 1989): each statistic is
+//! computed without each block, and its spread gives the error. Blocks may differ in size. The delete-m_j jackknife
+//! of Busing, Meijer and van der Leeden (1999), "Delete-m jackknife for unequal m", equals the usual one where they
+//! do not.
 
 /// One statistic computed with everything, and without each block.
 #[derive(Clone, Debug, Default)]
@@ -35,9 +36,9 @@ impl Replicates {
     }
 }
 
-/// Variance of an estimate from its values without each block (Busing et al. 1999, equations 6 and 7):
-/// with h_j = n / m_j and pseudo-values p_j = h_j t - (h_j - 1) t_j around their weighted mean p,
-/// var = 1/g sum (p_j - p)^2 / (h_j - 1).
+/// Variance of an estimate from its values without each block (Busing et al. 1999, equations 6 and 7). Let h_j = n /
+/// m_j, with pseudo-values p_j = h_j t - (h_j - 1) t_j around their weighted mean p. Then var = 1/g sum (p_j - p)^2 /
+/// (h_j - 1).
 pub(crate) fn delete_block_variance(whole: f64, sizes: &[u64], without: &[f64]) -> f64 {
     let blocks = sizes.len() as f64;
     let total = sizes.iter().sum::<u64>() as f64;

@@ -4,20 +4,20 @@
 //! are drawn with probabilities proportional to their size (Horvitz and Thompson 1952). So the probability is proportional to that
 //! distance, with two exceptions:
 //!
-//! - Medians and cohorts need intervals near the mean: these count as a little away from it.
+//! - Medians and cohorts need intervals near the mean: these are treated as a little away from it.
 //! - Half of the budget goes to the slowest intervals, which are all kept: a rare stall is never lost.
 
 use evenkeel_wire::{Keep, LATENCY_CLASSES, latency_class_start};
 
-/// Intervals nearer to the mean than so many standard deviations count as that far away.
+/// Intervals nearer to the mean than this many standard deviations are treated as that far away.
 const NEAR_SDS: f64 = 0.25;
 /// The part of those that are kept that goes to the slowest.
 const SLOWEST_PART: f64 = 0.5;
 /// Halvings of the interval in which the scale of the probabilities lies: it spans all of 2^-128 to 2^128 times.
 const STEPS: u32 = 48;
 
-/// Which of the intervals with these latencies to keep, by class, so that about this fraction of all is kept. Everything where there are
-/// none.
+/// Chooses by class which of the intervals with these latencies to keep, so that about this fraction of all is kept.
+/// Without intervals, everything is kept.
 pub fn table(by_class: &[f64], fraction: f64) -> Vec<Keep> {
     let mut table = vec![Keep::ALL; LATENCY_CLASSES];
     let all: f64 = by_class.iter().sum();
@@ -48,7 +48,7 @@ pub fn table(by_class: &[f64], fraction: f64) -> Vec<Keep> {
     table
 }
 
-/// The first class of the slowest intervals that are all kept: at most so many.
+/// The first class of the slowest intervals, at most `most`, which are all kept.
 fn slow_from(by_class: &[f64], most: f64) -> usize {
     let mut slowest = 0.0;
     for (class, count) in by_class.iter().enumerate().rev() {

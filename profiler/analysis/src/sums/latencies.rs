@@ -1,8 +1,9 @@
 //! Latencies of all intervals of a run, whether their inside was seen or not.
 //!
-//! The target's threads count the latencies of the intervals that sampling skips ([`evenkeel_wire::LatencyCounts`]); those of recorded
-//! intervals are added as they end. So mean, percentiles and variance are those of every interval, and what a profile cannot
-//! explain is known: the variance of latencies of which the profile has too few intervals ([`Latencies::missing_from`]).
+//! The target's threads count the latencies of the intervals that sampling skips ([`evenkeel_wire::LatencyCounts`]);
+//! those of recorded intervals are added as they end. So mean, percentiles and variance are those of every interval.
+//! The part that a profile cannot explain is known, too: the variance of latencies of which the profile has too few
+//! intervals ([`Latencies::missing_from`]).
 
 use evenkeel_wire::{LATENCY_CLASSES, latency_class, latency_class_start};
 
@@ -24,7 +25,7 @@ pub struct Latencies {
     squares: f64,
 }
 
-/// Intervals that a profile stands for too little.
+/// Intervals that a profile represents too little.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Missing {
     /// How many intervals that are slower than the mean.
@@ -42,7 +43,7 @@ pub struct Recorded {
     pub intervals: u64,
     /// Of this part of all intervals, the slowest, every one was.
     pub slowest: f64,
-    /// Of the others, one in so many was.
+    /// Of the others, one in this many was.
     pub one_in: f64,
 }
 
@@ -56,7 +57,7 @@ impl Latencies {
         self.squares += ticks as f64 * ticks as f64;
     }
 
-    /// Adds intervals of these classes, of which the largest has `max_ticks`.
+    /// Adds intervals of these classes; the largest has `max_ticks`.
     pub fn add_classes(&mut self, by_class: &[(usize, u64)], max_ticks: u64) {
         for &(class, count) in by_class {
             let class = class.min(LATENCY_CLASSES - 1);
@@ -175,7 +176,7 @@ impl Latencies {
         0.0
     }
 
-    /// What a profile of the intervals in `inside` does not stand for.
+    /// The part that a profile of the intervals in `inside` does not represent.
     ///
     /// A profile is a fair sample of a class of latency where it has as large a part of that class as of all. Where it has less, that part
     /// of the class' squared distances from the mean is missing. Classes are taken by octave, so that a sample need not
@@ -198,9 +199,10 @@ impl Latencies {
         missing
     }
 
-    /// The part of the variance of all intervals that a sample surely stands for. Of an octave of latencies of which it has none, that is
-    /// nothing. Of others it lacks what chance does not explain, by `errors` times the error of a count; and a few intervals stand for their
-    /// octave by halves: n of n + 2, as in the rule of succession.
+    /// The part of the variance of all intervals that a sample surely represents. An octave of latencies without
+    /// samples adds nothing. From another octave the sample lacks the part that chance does not explain, by `errors`
+    /// times the error of a count. Few intervals represent their octave in part: n of n + 2, as in the rule of
+    /// succession.
     pub fn part_in(&self, sample: &Histogram, errors: f64) -> f64 {
         let octaves = self.octaves(sample);
         let part = |octave: &Octave| {
@@ -251,7 +253,7 @@ struct Octave {
 }
 
 impl Octave {
-    /// The part that the sample has too little of, by more than so many errors of a count.
+    /// The part that the sample has too little of, by more than `errors` errors of a count.
     fn lacking(&self, errors: f64) -> f64 {
         match self.inside {
             _ if self.all == 0 => 0.0,
@@ -360,7 +362,7 @@ mod tests {
         assert!(missing.slower_than_ticks <= 1_000_000 && missing.slower_than_ticks > 2_000);
     }
 
-    /// A sample that has one interval in ten of each latency stands for all.
+    /// A sample that has one interval in ten of each latency represents all.
     #[test]
     fn nothing_is_missing_from_a_fair_sample() {
         let latency = |at: u64| if at % 100 < 10 { 1_000_000 } else { 1_000 };

@@ -4,8 +4,8 @@
 //! All sums are exact integers, so merging in any order gives the same result to the last bit. Even latencies of
 //! `crate::intervals::interval::LATENCY_BITS` bits leave room for 2^31 intervals.
 //!
-//! An interval that stands for several ([`evenkeel_wire::Keep`]) is added as often as its weight says. So sums, and all that follows from
-//! them, are of the intervals that ended, not of those that were kept: how many that were, [`Sums::kept`] says.
+//! An interval with a weight ([`evenkeel_wire::Keep`]) is added as often as its weight says. So sums, and all figures
+//! computed from them, describe the intervals that ended, not those that were kept; [`Sums::kept`] counts the latter.
 
 pub(crate) mod accumulate;
 pub(crate) mod blocks;
@@ -258,8 +258,8 @@ impl Sums {
         self.nodes.get(node as usize).copied().unwrap_or_default()
     }
 
-    /// Sums of products that are not zero, of two nodes: a node and an earlier sibling, of their X; or a node and its parent, of its X and
-    /// the parent's x.
+    /// Non-zero sums of products of two nodes. For a node and an earlier sibling it is the product of their X; for a
+    /// node and its parent, of its X and the parent's x.
     pub fn products<'a>(&'a self, paths: &'a Paths) -> impl Iterator<Item = (u32, u32, i128)> + 'a {
         let mut children = vec![Vec::new(); paths.all().len()];
         for (node, path) in (0..).zip(paths.all()).skip(1) {

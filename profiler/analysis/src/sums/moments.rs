@@ -2,8 +2,8 @@
 
 /// Sum of (a - mean a)(b - mean b) over n intervals, from the sums of a b, a and b.
 ///
-/// The subtraction is exact: values are moved by the whole ticks of their means in integers, and only the rest, less
-/// than one tick in each mean, is taken off in floating point. So a small variance on a large mean loses nothing.
+/// The subtraction is exact: values are shifted by the whole ticks of their means in integers. Only the rest, less
+/// than one tick in each mean, is subtracted in floating point. So a small variance on a large mean loses nothing.
 pub fn co_moment(n: u64, products: i128, a: i128, b: i128) -> f64 {
     if n == 0 {
         return 0.0;

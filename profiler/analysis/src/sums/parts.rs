@@ -1,5 +1,5 @@
-//! The variance tree's elements: each node is the sum of its parts, its timed calls and its body
-//! (dissertation 2.3.2.1, equation 2.1), and its variance is the sum of their variances and covariances (equation 2.2).
+//! The variance tree's elements. Each node is the sum of its parts: its timed calls and its body (dissertation
+//! 2.3.2.1, equation 2.1). Its variance is the sum of their variances and covariances (equation 2.2).
 
 use crate::critical::states::State;
 use crate::findings::not_opened::NotOpened;
@@ -233,8 +233,8 @@ impl<'a> VarianceTree<'a> {
         self.site(node).is_some_and(|site| site.callee == INDIRECT)
     }
 
-    /// Name of the function a part stands for in factors, which sum over a function's nodes: unlike [`Self::name`] it
-    /// does not take all indirect calls for one function.
+    /// Name of a part's function in factors, which sum over a function's nodes. Unlike [`Self::name`] it
+    /// distinguishes indirect calls.
     pub fn function(&self, part: Part) -> String {
         match (part, self.site(part.node())) {
             (Part::Call(node), Some(site)) if self.is_indirect(node) => {

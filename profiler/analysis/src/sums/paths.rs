@@ -1,16 +1,17 @@
 //! Call paths: the nodes of the variance tree.
 //!
-//! A node is a call path from the interval's root, so one function called from two places is two nodes. Where time is no
-//! call's, because the path waits or crosses to another thread, a step is a `State` instead of a probe. Nodes are
-//! numbered in order of discovery, parents before children. The way from (parent, probe) to a node is walked once a
-//! record, so it is one multiplication and, nearly always, one load from an open-addressing table of 8-byte slots.
+//! A node is a call path from the interval's root, so one function called from two places is two nodes. Where the
+//! path waits or crosses to another thread, a step is a `State` instead of a probe. Nodes are numbered in order of
+//! discovery, parents before children. The step from (parent, probe) to a node is made once a record. So it is one
+//! multiplication and, nearly always, one load from an open-addressing table of 8-byte slots.
 //!
 //! The tree is bounded. A call beyond a bound is **folded**: its time stays in the body of its caller, and so do the
 //! calls below it. Vectors still close; [`Paths::folded`] says how often it happened.
 //!
-//! Where intervals wait for intervals that wait for others, as those behind a contended row do, paths that cross from one to the next
-//! multiply without end. So what lies behind crossings has a part of the nodes only, half as much with each of the first: they never take the place of
-//! the interval's own calls, nor deep ones that of the first. What is not crossed into stays with the wait.
+//! Intervals may wait for intervals that wait for others, as at a contended row; then paths that cross from one to
+//! the next multiply without end. Therefore paths below crossings have only a part of the nodes, which halves with
+//! each of the first crossings. They never crowd out the interval's own calls, nor deep ones those of the first
+//! crossing. Time that is not crossed into stays with the wait.
 
 use crate::critical::states::{CALL_STEPS, State};
 
@@ -25,7 +26,7 @@ pub(crate) const NODES_MAX: usize = 1 << 14;
 pub const DEPTH_MAX: u32 = 56;
 /// Pairs of siblings of one tree, at most: they are squares of the number of children and dominate the memory.
 pub(crate) const PAIRS_MAX: usize = 1 << 17;
-/// Of the bounds of nodes and pairs, the part that is left for what lies behind ever so many crossings, in halvings.
+/// The share of nodes and pairs for paths below any number of crossings, in halvings.
 const HALVINGS_MAX: u32 = 5;
 /// Ordinal of the body among the children of its node.
 pub(crate) const BODY_ORDINAL: u32 = 0;
@@ -47,7 +48,7 @@ pub struct Path {
     pub row: usize,
     /// Children discovered so far, the body not counted.
     pub children: u32,
-    /// Steps above it, and itself, that cross to work for others.
+    /// Steps above it, and itself, that cross to another thread's work.
     pub(crate) crossings: u32,
 }
 
@@ -150,8 +151,8 @@ impl Paths {
         }
     }
 
-    /// No paths yet, and none that go through these probes: time of their calls is their callers' own, as if they were not timed, and
-    /// what they call is called by their callers. By probe id; those beyond the end are timed.
+    /// An empty tree, without paths through these probes. Time of their calls is their callers' own, as if they were
+    /// not timed, and their callees become their callers'. By probe id; those beyond the end are timed.
     pub fn without(untimed: Vec<bool>) -> Paths {
         Paths {
             untimed,
@@ -300,7 +301,7 @@ mod tests {
             (paths.child(ROOT, 7), paths.child(a, 9)),
             (Some(a), Some(under_a))
         );
-        // Children of the root: body 0, probes 1, a 2, b 3: rows of 1, 2 and 3 pairs; under a: one row of 1.
+        // Children of the root are body 0, probe 1, a 2 and b 3: rows of 1, 2 and 3 pairs. Under a is one row of 1.
         assert_eq!(
             (paths.pair(a, b), paths.pair_with_body(b), paths.pairs()),
             (5, 3, 7)
@@ -324,8 +325,8 @@ mod tests {
             "2000 siblings have 2,000,000 pairs"
         );
     }
-    /// A chain of intervals that wait for each other, each with many calls, leaves room for those of the interval itself, and for who is
-    /// waited for first.
+    /// A chain of intervals that wait for each other, each with many calls, leaves room for the interval's own calls,
+    /// and for those of its first holder.
     #[test]
     fn crossings_leave_room_for_what_is_above_them() {
         let mut paths = Paths::default();

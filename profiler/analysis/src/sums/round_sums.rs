@@ -13,7 +13,7 @@ pub struct RoundSums {
     pub paths: Paths,
     /// The round's sums over them.
     pub sums: Accumulator,
-    /// Where waits are followed: who waited for whom.
+    /// Where waits are followed: waiters and holders.
     pub waits: WaitSums,
     /// Where waits are followed: some intervals piece by piece.
     pub keep: Exemplars,

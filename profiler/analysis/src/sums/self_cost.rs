@@ -1,14 +1,14 @@
 //! What profiling costs, measured: intervals with their probes on against intervals with their probes bypassed, in
 //! alternating windows (`variance.md` section 4, "Self-cost").
 //!
-//! Load drifts over a run, so only neighbours are compared: intervals are sorted into **slots** of about a second by the
-//! time at which they began (threads are drained one after the other, so the order of arrival says little). Slots are
-//! also what the jackknife leaves out. A window is short, so that classes of intervals mix differently in each: within a slot every class
-//! is compared with itself alone (a *stratum*).
+//! Load drifts over a run, so only neighbours are compared. Intervals are sorted into **slots** of about a second by
+//! their beginning; the order of arrival says little, because threads are drained one after the other. The jackknife
+//! leaves out whole slots. A window is short, so the mix of classes differs from window to window. Within a slot
+//! every class is therefore compared with itself alone (a *stratum*).
 //!
-//! Latencies above their class' 90th percentile count as that percentile (winsorised means, Dixon 1960): the windows without
-//! probes are short, and whether one of them happens to catch a stall of the device would otherwise outweigh thousands
-//! of ordinary intervals. What the probes cost, they cost every interval.
+//! Latencies above their class' 90th percentile are reduced to that percentile (winsorised means, Dixon 1960). The
+//! windows without probes are short, and a stall of the device in one of them would otherwise outweigh thousands of
+//! ordinary intervals. The cost of probes is in every interval.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ struct Pairs {
     means: [f64; 2],
 }
 
-/// A latency in ticks, and how many intervals it stands for.
+/// A latency in ticks, and its weight.
 pub type Weighted = (i64, u64);
 
 /// Bypassed and probed intervals of one slot, by class.
@@ -113,7 +113,7 @@ impl SelfCost {
         }
     }
 
-    /// Takes an interval of a class that began at `start`, and stands for so many: its latency and that number; times in ticks.
+    /// Adds an interval of a class that began at `start`, with its latency in ticks and its weight.
     pub fn add(&mut self, probed: bool, class: u16, start: u64, weighted: Weighted) {
         let is_new = !self.classes.contains_key(&class);
         let class = match is_new && self.classes.len() >= CLASSES_MAX {
@@ -248,8 +248,8 @@ impl Pairs {
         (all.intervals > 0).then_some(all)
     }
 
-    /// A pair, if both windows are long enough. Its means weigh n m / (n + m) for windows of n and m intervals (as Mantel
-    /// and Haenszel 1959 pool strata), so that a long window beside a short one does not let the drift of the load
+    /// A pair, if both windows are long enough. Its means weigh n m / (n + m) for windows of n and m intervals, as
+    /// Mantel and Haenszel 1959 pool strata. So a long window next to a short one does not let the drift of the load
     /// pass for a cost.
     fn of(windows: [Window; 2]) -> Option<Pairs> {
         let [n, m] = windows.map(|window| window.intervals as f64);
@@ -323,13 +323,14 @@ mod tests {
         slot(&mut cost, 1, false, 100, 200);
         let measured = cost.measured().unwrap();
         assert!((measured.fraction - 1.0 / 30.0).abs() < 1e-12);
-        // Leave-out ratios 1.04 and 1.02, h = 2: pseudo-values 2 r - t, r = 31/30: 1.026667, 1.046667, variance
-        // (0.01^2 + 0.01^2) / 2.
+        // Leave-out ratios are 1.04 and 1.02, h = 2. Pseudo-values 2 r - t with r = 31/30 are 1.026667 and 1.046667,
+        // and the variance is (0.01^2 + 0.01^2) / 2.
         assert!((measured.se.unwrap() - 0.01).abs() < 1e-9);
     }
 
-    /// A class of 100 ticks and one of 900, both 5 % slower with probes. In the first slot the fast class makes most of the window without
-    /// probes, in the second the slow one: together they would be 3.9 times and 0.4 times as slow.
+    /// A class of 100 ticks and one of 900, both 5 % slower with probes. The window without probes is mostly the fast
+    /// class in the first slot, mostly the slow one in the second. Together they would be 3.9 times and 0.4 times as
+    /// slow.
     #[test]
     fn classes_are_compared_with_themselves() {
         let mut cost = ready();

@@ -16,7 +16,7 @@ use crate::sums::moments::standard_deviation;
 use crate::sums::parts::{Part, VarianceTree, pair_moment};
 use crate::sums::paths::ROOT;
 
-/// Quantiles of which the tail is shown, by name.
+/// Quantiles whose tail is shown, by name.
 pub const TAILS: [(&str, f64); 3] = [("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 /// Covariances listed contribute at least this fraction of Var(L): siblings have squares of pairs, nearly all of them
 /// nothing.

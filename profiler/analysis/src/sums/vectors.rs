@@ -1,12 +1,12 @@
 //! From an interval to its vector: the time spent at every call path (`variance.md` section 2).
 //!
 //! Calls are recorded when they return, so walking an interval's records from the last to the first meets every
-//! parent before its children. The stack of calls that enclose the present one is then known at every step, and a
-//! record either lies inside the innermost of them, or before some of them, or it is malformed.
+//! parent before its children. Thus the stack of calls that enclose the present one is known at every step. A record
+//! lies inside the innermost of them, or before some of them, or it is malformed.
 //!
-//! **Closure**: each call adds its duration to its own exclusive time and takes it from its caller's, the root's
-//! begins with the latency, and what the probes cost moves in whole ticks to a node of its own. So exclusive times add
-//! up to the latency exactly, in integers; it is checked for every interval all the same.
+//! **Closure**: each call adds its duration to its own exclusive time and subtracts it from its caller's. The root's
+//! begins with the latency, and the probes' cost moves in whole ticks to a separate node. So exclusive times add up
+//! to the latency exactly, in integers; this is still checked for every interval.
 
 mod places;
 
@@ -38,7 +38,7 @@ impl ProbeCost {
 pub struct Entry {
     /// The node.
     pub node: u32,
-    /// Calls; an open call and one that began before the interval count as one.
+    /// Calls; an open call and a call that began before the interval add one.
     pub calls: u32,
     /// Ticks at the node itself, without what the probes cost there: may be slightly below zero.
     pub exclusive: i64,
@@ -103,9 +103,9 @@ pub struct Segment<'a> {
 impl Segment<'_> {
     /// The calls in the order of their ends, without those that lie beyond the segment's own.
     ///
-    /// They are recorded in that order but for one case: the handler of a signal that strikes between the moment a call's end
-    /// is read from the clock and its record is written. The calls that the handler makes come first then, though they
-    /// began after the interrupted call's end, or after the segment's.
+    /// They are recorded in that order, with one exception. A signal may strike between reading a call's end from the
+    /// clock and writing its record. The handler's calls are then recorded first, though they began after the
+    /// interrupted call's end, or after the segment's.
     fn in_order_of_ends(&self) -> Vec<Record> {
         let inside = |call: &&Record| call.start < self.end;
         let mut calls: Vec<Record> = self.calls.iter().filter(inside).copied().collect();

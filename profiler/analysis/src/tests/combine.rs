@@ -38,8 +38,8 @@ fn by_depth(steps: &[Step], depth: u32) -> Vec<Step> {
     steps.iter().map(one).collect()
 }
 
-/// Calls of each probe: both rounds are known to have them, also where one is not there with all that is below it, since
-/// each is called below two others.
+/// Calls of each probe. Both rounds are known to have them, even where a round lacks one with all that is below it,
+/// since each is called below two others.
 fn all_probes() -> Vec<Step> {
     let chain = |first: u32, turn: u32| {
         let depths = (0..DEPTHS).rev();
@@ -161,7 +161,8 @@ const CULPRIT: u32 = 0;
 const OTHER: u32 = 1;
 const BELOW: u32 = 2;
 
-/// Interval `number`: a culprit of 0 to 1000 ticks times `scale`, and another call of which `below` ticks are in a third, at most.
+/// Interval `number`: a culprit of 0 to 1000 ticks times `scale`, and another call with a third of at most `below`
+/// ticks.
 fn steps_of(number: u64, scale: u64, below: u64, is_timed: bool) -> Vec<Step> {
     let random = number.wrapping_mul(6_364_136_223_846_793_005) >> 33;
     let ticks = random / 1000 % below;
@@ -221,8 +222,8 @@ fn two_rounds(scale: u64, below: u64) -> Profile {
     two_rounds_of(&numbers, scale, below).profile(&three_calls(), &Options::default())
 }
 
-/// What the second round has opened explains a thousandth: the profile rests on both, and what is in one alone is not shown as if it
-/// were in both.
+/// The calls that the second round expanded explain a thousandth. The profile rests on both rounds, and shows nothing
+/// of one alone as if it were in both.
 #[test]
 fn rounds_that_agree_are_taken_together() {
     let profile = two_rounds(1, 30);
@@ -248,7 +249,7 @@ fn nothing_that_tells_is_given_up() {
     assert!(child(other, "below").share > 0.4);
 }
 
-/// The culprit takes twice as long in the second round: another load. The profile is of both, and says so.
+/// The culprit takes twice as long in the second round, another load. The profile covers both, and says so.
 #[test]
 fn rounds_under_another_load_count_too() {
     let profile = two_rounds(2, 30);
@@ -258,7 +259,7 @@ fn rounds_under_another_load_count_too() {
     assert_eq!(parts, [2000, 3000]);
 }
 
-/// What came before and after a change of the load, of which the profile warns.
+/// Both sides of a change of the load that the profile warns about.
 #[track_caller]
 fn load_parts(profile: &Profile) -> [LoadPart; 2] {
     let change = profile.warnings.iter().find_map(|warning| match warning {
@@ -338,7 +339,7 @@ fn stalls_that_recur_are_the_load() {
     assert!(!profile.warnings.iter().any(says), "{:?}", profile.warnings);
 }
 
-/// Intervals of 2,000 and of 3,000 under two plans, each of which makes its two calls take so long.
+/// Intervals of 2,000 and of 3,000 under two plans, each with the durations of its two calls.
 fn changing(ticks: impl Fn(u64, bool) -> [u64; 2]) -> Profile {
     let mut analysis = Analysis::new(ProbeCost::default());
     for (generation, toggled) in [(1, vec![CULPRIT, OTHER]), (2, vec![BELOW])] {

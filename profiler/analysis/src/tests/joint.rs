@@ -104,7 +104,7 @@ proptest! {
         prop_assert_eq!(without_errors(left_out), without_errors(never));
     }
 
-    /// The cost of a probe that is left out is taken off all the same.
+    /// The cost of a left-out probe is still subtracted.
     #[test]
     fn cost_is_taken_off(traces in traces(), cost in costs()) {
         let untimed = together(cost, &[&traces], &[true; 6]);
@@ -165,8 +165,8 @@ const BELOW_TICKS: u64 = 30;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Two recordings whose profiles rest on two rounds each are the one recording in which each round has the intervals of both; and a
-    /// recording with itself is itself.
+    /// Two recordings whose profiles rest on two rounds each equal one recording in which each round has the
+    /// intervals of both. A recording joined with itself equals itself.
     #[test]
     fn rounds_together_are_concatenated(first in 1u64..1 << 30, counts in prop::array::uniform4(400u64..900)) {
         let mut next = first;

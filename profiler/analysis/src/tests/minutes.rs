@@ -61,7 +61,7 @@ proptest! {
         prop_assert_eq!(exact(&sums), exact(&whole));
     }
 
-    /// Two recordings of sums together, of which one numbers its probes otherwise, are one of all intervals.
+    /// Two recordings of sums together, one with other numbers of its probes, equal one of all intervals.
     #[test]
     fn together_is_concatenated(traces in traces(), cost in costs(), cut in 0.0f64..1.0) {
         let (first, second) = traces.split_at((cut * traces.len() as f64) as usize);
@@ -85,7 +85,7 @@ proptest! {
         prop_assert_eq!(exact(&joint), exact(&recorded(cost, &[&traces]).0));
     }
 
-    /// Any bytes are a minute or are none.
+    /// Any bytes are a minute or an error.
     #[test]
     fn damage_is_seen(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..500, byte: u8) {
         let mut minutes = vec![bytes];
@@ -117,8 +117,8 @@ fn renumber(steps: &[Step]) -> Vec<Step> {
     steps.iter().map(one).collect()
 }
 
-/// Calls that one of the recordings did not time count as their caller's own time, exactly as if nobody had timed them: f calls g twice
-/// and h between.
+/// Calls that one of the recordings did not time are their caller's own time, exactly as if nobody had timed them: f
+/// calls g twice and h between.
 #[test]
 fn what_is_not_timed_everywhere_is_folded() {
     let interval = |n: u64, timed: bool| {

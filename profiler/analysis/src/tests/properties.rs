@@ -127,8 +127,8 @@ fn assert_adds_up(node: &Node) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// In integers, n times each sum of squares or products about the means: that of a parent is the sum of its parts'
-    /// and of twice their pairs' (equation 2.2).
+    /// In integers, n times each sum of squares or products about the means: a parent's equals the sum of its parts'
+    /// plus twice that of their pairs (equation 2.2).
     #[test]
     fn variances_add_up_exactly(intervals in traces(), cost in costs()) {
         let (paths, all) = sums_of(&intervals, cost);

@@ -1,4 +1,5 @@
-//! Intervals that are kept by their latency and stand for several: what follows from them is what follows from all, but for chance.
+//! Intervals that are kept by their latency, with weights: their statistics equal those of all intervals, except for
+//! chance.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::sums::keeping;
 
 const INTERVALS: u64 = 6_000;
 const DRAWS: u64 = 150;
-/// One interval in so many stalls.
+/// One interval in this many stalls.
 const STALLS: u64 = 400;
 
 /// Numbers that look random, the same in each run.
@@ -33,7 +34,7 @@ struct Planted {
     ticks: u64,
 }
 
-/// Three functions of different spread, the second of which stalls now and then, in two classes.
+/// Three functions of different spread, in two classes; the second function sometimes stalls.
 fn planted() -> Vec<Planted> {
     let mut random = Random(7);
     let one = |at: u64| {
@@ -59,7 +60,7 @@ fn planted() -> Vec<Planted> {
     (0..INTERVALS).map(one).collect()
 }
 
-/// What a session would make of these intervals, of which each is kept as `keep` says of its latency.
+/// A session's profile of these intervals, each kept as `keep` says for its latency.
 fn sampled(all: &[Planted], keep: impl Fn(u64) -> Keep, seed: u64) -> Profile {
     let mut random = Random(seed << 32);
     let mut analysis = started(crate::ProbeCost::default());
@@ -222,7 +223,7 @@ fn every_slow_interval_is_kept_and_the_report_says_so() {
     assert!((0.008..0.03).contains(&slow), "{slow}");
 }
 
-/// An interval of weight 4 counts as four of weight 1, to the last digit.
+/// An interval of weight 4 equals four of weight 1, to the last digit.
 #[test]
 fn a_weight_is_a_number_of_equal_intervals() {
     let all = planted();
@@ -246,7 +247,7 @@ fn a_weight_is_a_number_of_equal_intervals() {
     assert_eq!(shares(&weighted), shares(&repeated));
 }
 
-/// A recording of sums has the weights in its sums, and counts beside them the intervals that were kept.
+/// A recording of sums has the weights in its sums, and separately counts the intervals that were kept.
 #[test]
 fn minutes_of_sums_keep_the_weights() {
     let all = planted();
@@ -267,7 +268,7 @@ fn minutes_of_sums_keep_the_weights() {
     assert_eq!(shares(&whole), shares(&sums));
 }
 
-/// The clock jumps back while an interval is open: the interval is left out, and counts as itself alone.
+/// The clock jumps back while an interval is open: the interval is left out, with weight 1.
 #[test]
 fn a_clock_that_goes_back_gives_no_weight() {
     let mut analysis = started(crate::ProbeCost::default());

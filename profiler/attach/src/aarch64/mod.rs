@@ -1,4 +1,4 @@
-//! Attaching is not supported on 64-bit ARM: what is here only says so.
+//! Attaching is not supported on 64-bit ARM: every function here returns that error.
 
 pub mod frame;
 pub mod registers;

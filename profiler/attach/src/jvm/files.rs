@@ -33,7 +33,7 @@ impl Directory {
             io::ErrorKind::PermissionDenied => permission::not_permitted(pid),
             _ => failed(pid, "its directory /tmp cannot be opened", &error),
         })?;
-        // In namespaces of its own the last number is that which the process has there.
+        // In a namespace, the last number is the one that the process has there.
         let own_pid = process::status(pid, "NSpid")
             .and_then(|ids| Some(ids.split_ascii_whitespace().last()?.to_owned()));
         let own_pid = own_pid.unwrap_or_else(|| pid.to_string());

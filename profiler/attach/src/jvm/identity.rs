@@ -1,4 +1,5 @@
-//! The JVM serves its own user, and root where it knows it: not in user namespaces. So its user is who asks.
+//! The identity for talking to a JVM. It serves its own user, and root where it knows root, which it does not in user
+//! namespaces. So requests are made as its user.
 
 use std::io;
 use std::thread;

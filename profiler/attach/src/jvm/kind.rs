@@ -45,7 +45,7 @@ pub fn recognise(pid: i32) -> Result<Option<Kind>, Refused> {
 /// The JVM by the library that is mapped, and its path.
 fn of_libraries<'a>(mut paths: impl Iterator<Item = &'a str>) -> Option<(Kind, &'a str)> {
     paths.find_map(|path| match file_name(path) {
-        // OpenJ9 has a libjvm.so, too, which lies beside the library that has its code.
+        // OpenJ9 has a libjvm.so, too, next to the library with its code.
         "libjvm.so" if path.contains("/j9vm/") || path.contains("/default/") => {
             Some((Kind::OpenJ9, path))
         }
@@ -79,7 +79,7 @@ fn release_version(release: &str) -> Option<u32> {
         .ok()
 }
 
-/// GraalVM's programs keep the heap that was made with them in a section of its own.
+/// GraalVM's programs keep their prebuilt heap in a separate section.
 fn is_native_image(pid: i32) -> bool {
     let Ok(program) = fs::File::open(process::program(pid)) else {
         return false;

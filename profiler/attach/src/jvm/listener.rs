@@ -27,7 +27,7 @@ pub(crate) fn connect(directory: &Directory, started: u64) -> Result<UnixStream,
     if !catches_quit(pid) {
         return Err(Refused::Unfit {
             pid,
-            why: "it does not catch SIGQUIT, which would end it: it is just starting (try again), or another signal handler replaced the JVM's; start it without that, or without -Xrs".into(),
+            why: "it does not catch SIGQUIT, which would end it. It may be just starting: try again. Otherwise another signal handler replaced the JVM's: start it without that, or without -Xrs".into(),
         });
     }
     if process::started(pid) != Some(started) {
@@ -54,7 +54,7 @@ pub(crate) fn connect(directory: &Directory, started: u64) -> Result<UnixStream,
     Err(Refused::Failed {
         pid,
         why: format!(
-            "the JVM did not open its socket within {} s: it is stopped, or started with -XX:+DisableAttachMechanism in a file of options; let it go on, or start it without",
+            "the JVM did not open its socket within {} s: it is stopped, or a file of options has -XX:+DisableAttachMechanism. Continue it, or start it without that option",
             OPENS_WITHIN.as_secs()
         ),
     })

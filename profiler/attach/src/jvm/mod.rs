@@ -9,9 +9,9 @@
 //! visits    the agent comes to a socket of ours, and talks
 //! ```
 //!
-//! HotSpot's way, without ptrace: a file `.attach_pidN` is left where the JVM looks, SIGQUIT makes it look, and it opens the socket
-//! `.java_pidN`, through which commands go (`attachListener_posix.cpp` of OpenJDK). Where the JVM does not catch SIGQUIT, the signal would
-//! end it, so that is looked at first.
+//! This is HotSpot's own way, without ptrace (`attachListener_posix.cpp` of OpenJDK). A file `.attach_pidN` is left
+//! where the JVM looks, and SIGQUIT makes it look. It then opens the socket `.java_pidN`, which takes commands. Where
+//! the JVM does not catch SIGQUIT, the signal would end it, so that is checked first.
 
 mod answer;
 mod files;
@@ -69,7 +69,7 @@ fn expect_hotspot(pid: i32) -> Result<(), Refused> {
     kind::check(pid, &jvm)
 }
 
-/// Has the JVM load the library at this path of its own, if it has not, and call it.
+/// Has the JVM load the library at this path, as the JVM sees it, if it has not, and call it.
 fn call(
     directory: &files::Directory,
     started: u64,

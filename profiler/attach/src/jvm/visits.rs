@@ -22,7 +22,7 @@ const COMES_WITHIN: Duration = Duration::from_secs(60);
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Sends a descriptor to the agent, with a byte of its own.
+/// Sends a descriptor to the agent, with a separate byte.
 ///
 /// # Errors
 /// The agent is gone.

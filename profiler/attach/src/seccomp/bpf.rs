@@ -5,7 +5,7 @@
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Instruction {
-    /// What it does.
+    /// The operation.
     pub code: u16,
     /// Instructions to skip if a comparison holds.
     pub jump_true: u8,
@@ -23,7 +23,7 @@ const MEMORY_WORDS: usize = 16;
 pub const INSTRUCTIONS_MAX: usize = 4096;
 const DATA_BYTES: u32 = 64;
 
-/// Runs a program. `None` if it is none that the kernel would have taken.
+/// Runs a program. `None` if the kernel would have refused it.
 pub fn run(program: &[Instruction], data: &Data) -> Option<u32> {
     let mut memory = [0_u32; MEMORY_WORDS];
     let (mut a, mut x) = (0_u32, 0_u32);

@@ -5,7 +5,7 @@ use libc::*;
 /// What an error in answer to a call means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing works without it; the text says what it is for.
+    /// Nothing works without it; the text is its purpose.
     Always(&'static str),
     /// It is done without.
     Spared,

@@ -52,7 +52,8 @@ fn system_call(number: i64) -> [u8; 7] {
 /// Program counter and registers that a signal's handler has interrupted, whose return finds the stack pointer at `sp`: there is
 /// the ucontext.
 pub fn interrupted_by_handler(sp: u64, memory: &Memory) -> Option<(u64, UnwindRegsNative)> {
-    // Behind flags, link and alternate stack come r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp and rip.
+    // Flags, link and alternate stack come first, then r8 to r15, then rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp and
+    // rip.
     const GENERAL_AT: u64 = 40;
     let general = |index: u64| memory.word(sp + GENERAL_AT + 8 * index).ok();
     let (bp, sp, pc) = (general(10)?, general(15)?, general(16)?);
@@ -62,7 +63,7 @@ pub fn interrupted_by_handler(sp: u64, memory: &Memory) -> Option<(u64, UnwindRe
 const UCONTEXT_BYTES: usize = 304;
 /// Flags of `uc_flags`: the frame has the extended state; its stack segment is meant.
 const FLAGS: u64 = 1 | 2 | 4;
-/// Flags of an alternate stack that no kernel takes: it stays as it is.
+/// Flags of an alternate stack that every kernel refuses: the stack is not changed.
 const NO_STACK: u64 = 0x7777;
 const MAGIC_1: u32 = 0x4650_5853;
 const MAGIC_2: u32 = 0x4650_5845;
@@ -71,7 +72,7 @@ const DESCRIPTION_AT: usize = 464;
 /// The feature whose state a process has only if it asked for it (AMX); it comes last.
 const TILES: u32 = 18;
 
-/// Bytes that a frame takes, at most, with vector registers of so many.
+/// Largest size of a frame with this many bytes of vector registers.
 pub fn bytes_max(vectors: usize) -> u64 {
     (8 + UCONTEXT_BYTES + 64 + vectors + 8) as u64
 }

@@ -143,9 +143,10 @@ impl Registers {
         })
     }
 
-    /// As they are for the program once the kernel has ended an interrupted system call for a handler's sake: to be made again. What the
-    /// kernel itself would go on with where it was (`poll`, `nanosleep`) waits for all of its time once more: too long, which no program
-    /// can tell from a busy machine, and not an error that a program without handlers of signals never meets.
+    /// The registers for the program once the kernel has ended an interrupted system call for a handler: the call is
+    /// made again. A call that the kernel itself would continue (`poll`, `nanosleep`) waits for its whole time again.
+    /// That may be too long, which no program can tell from a busy machine, and is no error that a program without
+    /// handlers never meets.
     pub(super) fn after_interruption(&self) -> libc::user_regs_struct {
         const ERESTARTSYS: i64 = -512;
         const ERESTARTNOHAND: i64 = -514;

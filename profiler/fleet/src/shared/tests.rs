@@ -10,12 +10,13 @@ use super::*;
 
 const ENOUGH: usize = 1 << 26;
 
-/// An engine with this memory and the table `calls`: names in their order, 0, 1 and so on, each with so many rows, from its number and 1 upward.
+/// An engine with this memory and the table `calls`. Names are numbered from 0. Each has this many rows, with values
+/// from its number and 1 upward.
 fn engine(memory_bytes: usize, names: i64, rows: i64) -> SessionContext {
     let runtime = RuntimeEnvBuilder::new();
     let runtime = runtime.with_memory_pool(Arc::new(GreedyMemoryPool::new(memory_bytes)));
     let config = SessionConfig::new().with_target_partitions(1);
-    // Batches are small beside the rows that are kept.
+    // Batches are small compared with the rows that are kept.
     let config = config.with_batch_size(32);
     let context = SessionContext::new_with_config_rt(config, runtime.build_arc().unwrap());
     let batch = |first: i64| {
@@ -39,8 +40,8 @@ fn engine(memory_bytes: usize, names: i64, rows: i64) -> SessionContext {
     context
 }
 
-/// What became of a query: groups that its plan has left, the memory of what is computed once, and its rows as sorted texts, computed with that and
-/// then as a user gets them.
+/// The result of a query: groups in its plan, the memory of shared parts, and its rows as sorted texts, computed with
+/// sharing and in the user's way.
 struct Asked {
     groups: usize,
     kept_bytes: usize,
@@ -64,7 +65,7 @@ fn ask(context: &SessionContext, sql: &str) -> Asked {
             .unwrap();
         let with_tables = collect_apart(&state, &shared, "it", &progress).await;
         let kept_bytes = memory.size();
-        // It shows what it was told of, and with that the memory of joins.
+        // It shows the step that it was told, with the memory of joins.
         progress.planning("it");
         drop((shared, memory));
         let answer = collect(&state, plan, "it", &progress).await;
@@ -129,8 +130,8 @@ fn what_is_not_the_same_stays_apart() {
     assert_eq!(left(once), (1, 2));
 }
 
-/// What chance has a part in is computed wherever it stands, as the engine by itself does, and is as random there; what does not depend on it is
-/// computed once all the same.
+/// Parts that depend on chance are computed in every place, as the engine by itself does, and are as random there.
+/// Parts that do not are still computed once.
 #[test]
 fn chance_is_not_shared() {
     let twice = "SELECT * FROM chances UNION ALL SELECT * FROM chances";
@@ -215,7 +216,8 @@ struct Met {
     at_once: usize,
 }
 
-/// Asks with more and more memory, up to so many bytes: whatever there is, the answer is the right one, or the engine says that memory is short.
+/// Asks with more and more memory, up to `most_bytes`: either the answer is right, or the engine reports that memory
+/// is short.
 fn with_more_and_more(sql: &str, least_bytes: usize, most_bytes: usize) -> Met {
     const NAMES: i64 = 400;
     let expected = ask(&engine(ENOUGH, NAMES, 2), sql).answer.unwrap();
@@ -266,7 +268,7 @@ fn short_memory_costs_time_and_no_number() {
     let met = with_more_and_more(&both, 1 << 17, 1 << 20);
     assert!(met.in_part > 0 && met.at_once > 0, "{met:?}");
 
-    // The join takes about as much as what is kept beside it.
+    // The join takes about as much memory as the shared part.
     let joined = format!(
         "{SUMS} SELECT * FROM sums UNION ALL SELECT * FROM sums \
          UNION ALL SELECT a.name, b.ns FROM calls AS a JOIN calls AS b ON a.name = b.name AND a.ns = b.ns"

@@ -1,4 +1,4 @@
-//! A standalone cluster of Spark on loopback: a master and two workers, each a process group of its own, on ports that were free.
+//! A standalone cluster of Spark on loopback: a master and two workers, each a separate process group, on free ports.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -129,7 +129,7 @@ impl Process {
         Process { child }
     }
 
-    /// Waits until so many lines of the log have these words; the last of them.
+    /// Waits until this many lines of the log have these words; returns the last of them.
     fn said(&self, log: &Path, words: &str, count: usize) -> String {
         let until = Instant::now() + START_PATIENCE;
         loop {

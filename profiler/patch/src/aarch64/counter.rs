@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Adds to a counter that no other thread writes, and returns what it was, so that handlers of signals on the same thread lose
-/// nothing.
+/// Adds to a counter that no other thread writes, and returns its earlier value; handlers of signals on the same
+/// thread lose nothing.
 #[inline]
 pub fn add(counter: &AtomicU64, more: u64) -> u64 {
     counter.fetch_add(more, Relaxed)

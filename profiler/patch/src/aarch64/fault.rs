@@ -29,7 +29,7 @@ pub fn stack_pointer(context: &libc::ucontext_t) -> u64 {
     context.uc_mcontext.sp
 }
 
-/// No read of ours is answered.
+/// The agent's reads are not recoverable here.
 ///
 /// # Safety
 /// None is needed.

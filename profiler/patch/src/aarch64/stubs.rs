@@ -1,4 +1,4 @@
-//! What trampolines call: there are none on this architecture, but what they would pass is known.
+//! Functions that trampolines call. This architecture has no trampolines, but the interface is known.
 
 /// Registers at a boundary hook, at a function's entry or after its return (AAPCS64, 6.8).
 #[derive(Debug)]
@@ -15,12 +15,12 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// The stack pointer at the call: stands for the frame.
+    /// The stack pointer at the call, which identifies the frame.
     pub fn sp(&self) -> u64 {
         self.stack
     }
 
-    /// Instruction pointer, stack pointer and frame pointer of the caller, as they are once the call has returned.
+    /// Instruction pointer, stack pointer and frame pointer of the caller after the return of the call.
     pub fn caller(&self) -> [u64; 3] {
         [self.return_slot, self.stack, self.frame]
     }

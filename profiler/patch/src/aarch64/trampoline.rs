@@ -42,7 +42,7 @@ impl Hook {
         false
     }
 
-    /// There is none to rename.
+    /// This architecture has no trampoline to rename.
     ///
     /// # Safety
     /// As for [`Hook::write`].
@@ -52,7 +52,7 @@ impl Hook {
 /// The probe whose trampoline's own call returns to `after`.
 ///
 /// # Safety
-/// `after` comes from a frame in flight, of which there are none.
+/// `after` comes from a frame in flight; this architecture has none.
 pub unsafe fn probe_id(_: u64) -> u32 {
     u32::MAX
 }

@@ -1,4 +1,4 @@
-//! What a thread does that meets a breakpoint of ours: there are none on this architecture.
+//! Handling of the agent's breakpoints: this architecture has none.
 
 use evenkeel_wire::Displaced;
 
@@ -19,13 +19,13 @@ pub fn argument(context: &libc::ucontext_t, number: usize) -> Option<u64> {
 /// What came of carrying out an instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum Carried {
-    /// The thread goes on; to this callee, if it was a call or a tail call.
+    /// The thread continues; at this callee, if it was a call or a tail call.
     On(Option<u64>),
     /// The instruction itself cannot be executed.
     Faulted(Fault),
 }
 
-/// The thread goes on somewhere else, which has what it was about to execute.
+/// The thread continues elsewhere, at a copy of the instruction that it was about to execute.
 pub fn go_on_at(context: &mut libc::ucontext_t, address: u64) -> Carried {
     context.uc_mcontext.pc = address;
     Carried::On(None)

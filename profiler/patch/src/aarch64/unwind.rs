@@ -1,4 +1,4 @@
-//! Call frame information for trampolines: there are none on this architecture, so nothing is registered.
+//! Call frame information for trampolines: this architecture has none, so nothing is registered.
 
 /// Call frame information for one region.
 pub struct FrameInfo;

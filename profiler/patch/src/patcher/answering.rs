@@ -1,4 +1,4 @@
-//! A thread has met a breakpoint, or an instruction of ours has failed: where the thread goes on.
+//! Continuations of a thread that has met a breakpoint, or whose instruction has failed in the agent's code.
 
 use evenkeel_wire::Probe;
 
@@ -11,8 +11,9 @@ use crate::plan::Plan;
 use crate::site::{Made, Met};
 
 impl Patcher {
-    /// A thread has executed a breakpoint. If it is one of the plan's, the thread goes on as if the original instruction
-    /// had been executed, and the callee is reported with its probe if it was a call. What is no site of the plan is left as it is.
+    /// A thread has executed a breakpoint. If it is one of the plan's, the thread continues as if the original
+    /// instruction had been executed. The callee of a call is reported with its probe. A foreign breakpoint is left
+    /// alone.
     ///
     /// # Safety
     /// Called from the handler of SIGTRAP with its context.
@@ -38,8 +39,8 @@ impl Patcher {
         Some((probe, carried))
     }
 
-    /// A thread's own instruction has failed at a place of the agent's: it leaves the hook that it is in, as if the call were not hooked.
-    /// Of which probe it is. `None`: it is in no hook, or there is no way on.
+    /// A thread's instruction has failed in the agent's code: the thread leaves the hook that it is in, as if the
+    /// call were not hooked. Returns the probe. `None` if it is in no hook, or cannot continue.
     ///
     /// # Safety
     /// Called from the handler of a fault with its context; `in_agent`: the program counter is in the agent's own code.
@@ -90,8 +91,8 @@ impl Patcher {
         })
     }
 
-    /// Whether a thread has executed a breakpoint that is no longer there, in code that has hooks or had them: the session that put it
-    /// there has ended while the thread was on its way to the handler.
+    /// Whether a thread has executed a breakpoint that is gone, in code that has hooks or had them. The session that
+    /// set it has ended while the thread was on its way to the handler.
     ///
     /// # Safety
     /// Called from the handler of SIGTRAP with its context.

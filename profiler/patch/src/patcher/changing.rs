@@ -53,11 +53,11 @@ impl Patcher {
         };
         let (bytes, len, stands) = self.bytes_of(plan, id, goal)?;
         if probe.module == UNDER_ENTRY {
-            // It lies in a region, which a flush seals: a batch of its own.
+            // It lies in a region, which a flush seals: a separate batch.
             self.flush(alone);
         }
-        // Page by page: other segments of the module, not code, may lie between its segments of code.
-        // SAFETY: the span is code of the module, or of a copy of ours.
+        // Page by page: between a module's segments of code there may be other segments. SAFETY: the span is code of
+        // the module, or of a private copy.
         if !unsafe { code::set_writable(place, place + u64::from(len), true) } {
             return Err(Refusal::NotWritable);
         }

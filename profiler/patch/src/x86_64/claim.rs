@@ -9,7 +9,7 @@ use core::arch::asm;
 /// `at` is aligned to 16 bytes, and both words may be written.
 pub unsafe fn zero_pair(at: *mut u64, expected: (u64, u64)) -> bool {
     let done: u8;
-    // SAFETY: the caller's contract. rbx is the compiler's, hence put aside.
+    // SAFETY: the caller's contract. rbx is reserved by the compiler, so it is saved.
     unsafe {
         asm!(
             "xchg rbx, {new}",

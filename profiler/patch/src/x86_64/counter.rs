@@ -3,8 +3,9 @@
 use core::arch::asm;
 use core::sync::atomic::AtomicU64;
 
-/// Adds to a counter that no other thread writes, and returns what it was. One instruction, so that handlers of signals
-/// on the same thread lose nothing; without the lock prefix, which would take longer than all else around it.
+/// Adds to a counter that no other thread writes, and returns its earlier value. It is one instruction, so that
+/// handlers of signals on the same thread lose nothing. It has no lock prefix, which would take longer than
+/// everything around it.
 #[inline]
 pub fn add(counter: &AtomicU64, more: u64) -> u64 {
     let before;

@@ -100,7 +100,7 @@ pub unsafe fn answer_read(context: &mut libc::ucontext_t) -> bool {
         registers[libc::REG_RIP as usize] = evenkeel_read_failed as *const () as i64;
         return true;
     }
-    // The word may have come meanwhile: then the instruction is tried again.
+    // The word may have arrived in between: then the instruction is tried again.
     let did_not = at == evenkeel_failed_not as *const () as u64;
     if did_not || at == evenkeel_fail as *const () as u64 {
         let [rax, site] = current().failing;
@@ -113,7 +113,7 @@ pub unsafe fn answer_read(context: &mut libc::ucontext_t) -> bool {
 /// Bytes of stack that a boundary's function may use: what lies further away is another stack.
 const STACK_BYTES: u64 = 256 << 10;
 
-/// Lets a boundary's function return at once as one that declines, if the thread is in one. Of which probe.
+/// Lets a boundary's function return at once as if it declined, if the thread is in one. Returns the probe.
 ///
 /// # Safety
 /// Called from the handler of a fault, with the context of an instruction of the agent's.
@@ -136,7 +136,7 @@ pub unsafe fn leave_boundary(context: &mut libc::ucontext_t) -> Option<u32> {
         let place = saved(outer) as *const u64;
         let (id, hook, after) = (*place.add(32) as u32, *place.add(33), *place.add(34));
         let back = *(outer as *const u64).add(1);
-        // Behind the call of a hook that does not know where it returns to, its frame does.
+        // After the call, a hook that does not know where it returns to has the address in its frame.
         let frame = &mut *(hook as *mut Registers);
         if back > after && frame.return_slot == after {
             frame.return_slot = thread.abandon(frame.sp(), after)?;

@@ -1,9 +1,10 @@
 //! The instruction that replaces the hooked one, and where its target may lie.
 //!
-//! A call site takes a branch to anywhere in reach. A jump at a function's entry covers several original instructions;
-//! a thread may stand before any of them, so the bytes of the jump at those boundaries must be breakpoints
-//! (instruction punning: Chamith et al., "Instruction Punning: Lightweight Instrumentation for x86-64", PLDI 2017).
-//! That fixes bytes of the displacement, hence the places the jump can lead to: it leads to a small jump pad there.
+//! A call site takes a branch to anywhere in reach. A jump at a function's entry covers several original
+//! instructions, and a thread may stand before any of them. So the bytes of the jump at those boundaries must be
+//! breakpoints (instruction punning: Chamith et al., "Instruction Punning: Lightweight Instrumentation for x86-64",
+//! PLDI 2017). That fixes bytes of the displacement, and so restricts the jump's targets: it leads to a small jump
+//! pad at one of them.
 
 use evenkeel_wire::Form;
 
@@ -37,8 +38,8 @@ pub fn redirect(form: Form, site: u64, len: u8, to: u64) -> Option<([u8; SPAN_MA
     Some((bytes, prefixes.len() as u8 + 5))
 }
 
-/// Addresses that a safe jump at `entry` may lead to, nearest displacement first by its free high byte: an iterator of
-/// `(lowest address, mask of free low bits)`; every address `lowest | x`... is described by [`Targets`].
+/// Addresses that a safe jump at `entry` may lead to, nearest displacement first by its free high byte. An iterator
+/// of `(lowest address, mask of free low bits)`; [`Targets`] describes every address `lowest | x`.
 #[derive(Clone, Copy, Debug)]
 pub struct Targets {
     end: u64,
@@ -72,7 +73,7 @@ impl Targets {
         }
     }
 
-    /// Some allowed address in `from..to`, the lowest; `None` if there is none.
+    /// The lowest allowed address in `from..to`; `None` if none is allowed.
     pub fn first_in(&self, from: u64, to: u64) -> Option<u64> {
         let low = i64::max(from.wrapping_sub(self.end) as i64, i32::MIN as i64);
         let high = i64::min(to.wrapping_sub(self.end) as i64, i32::MAX as i64 + 1);
@@ -132,7 +133,8 @@ mod tests {
 
     #[test]
     fn boundaries_become_breakpoints() {
-        // push rbp (1), mov rbp, rsp (3), sub rsp, 16 (4): boundaries at 0, 1, 4; bytes 1 and 4 of the jump are cc.
+        // push rbp (1), mov rbp, rsp (3), sub rsp, 16 (4). Boundaries are at 0, 1 and 4; bytes 1 and 4 of the jump
+        // are cc.
         let entry = 0x5555_5000_1230;
         let targets = Targets::of(entry, 0b1_0011);
         let to = targets

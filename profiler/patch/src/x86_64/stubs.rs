@@ -1,9 +1,9 @@
 //! The ways from trampolines into Rust. A trampoline must preserve all registers, vector registers included.
 //!
-//! The long way saves whatever the processor has, because the C library uses what it finds: 110 ns where the AVX-512
-//! registers are at rest, up to 280 ns where they are not, and twice for each interval. The short way, for what nearly every
-//! interval needs and nothing else, saves the sixteen `xmm` registers in 4 ns: code compiled for baseline x86-64 knows no
-//! others, and leaves the upper parts of wider ones alone.
+//! The long way saves the processor's whole state, because the C library uses any register. That takes 110 ns where
+//! the AVX-512 registers are at rest, up to 280 ns where they are not, and twice for each interval. The short way
+//! suffices for nearly every interval. It saves the sixteen `xmm` registers in 4 ns: code compiled for baseline
+//! x86-64 knows no others, and leaves the upper parts of wider ones alone.
 
 use core::arch::global_asm;
 
@@ -39,7 +39,7 @@ impl Registers {
         &raw const self.return_slot as u64
     }
 
-    /// Instruction pointer, stack pointer and frame pointer of the caller, as they are once the call has returned.
+    /// Instruction pointer, stack pointer and frame pointer of the caller after the return of the call.
     pub fn caller(&self) -> [u64; 3] {
         [self.return_slot, self.sp() + 8, self.rbp]
     }
@@ -70,8 +70,8 @@ impl Registers {
 /// C library. They do all there is to do, or return [`NOT_SHORT`] and leave all of it to the long way.
 #[derive(Clone, Copy)]
 pub struct Boundaries {
-    /// A boundary call begins: probe id, registers, the trampoline's `after`. 1: its return shall be reported too, and
-    /// a frame was pushed; 0: it runs as if unhooked.
+    /// A boundary call begins: probe id, registers, the trampoline's `after`. Returns 1 if its return is to be
+    /// reported too, and a frame was pushed; 0 if it runs as if unhooked.
     pub enter: extern "C" fn(u32, &mut Registers, u64) -> u32,
     /// A boundary call returned at `now`: probe id, registers, `after`, `now`.
     pub leave: extern "C" fn(u32, &mut Registers, u64, u64),
@@ -141,8 +141,9 @@ global_asm!(
     guard_base = const offsets::GUARD_BASE,
 );
 
-// rdi, rsi, rdx, rcx: arguments; r11: function. Returns rax. The XSAVE area is 2,688 bytes for x87, SSE, AVX and AVX-512
-// (mask 0xe7; the processor ignores what it lacks). The header must be zero beforehand: XSAVE leaves parts of it alone.
+// rdi, rsi, rdx and rcx are arguments, and r11 the function. Returns rax. The XSAVE area is 2,688 bytes for x87, SSE,
+// AVX and AVX-512 (mask 0xe7; the processor ignores what it lacks). The header must be zero beforehand, because XSAVE
+// does not write all of it.
 global_asm!(
     ".pushsection .text.evenkeel_stubs, \"ax\", @progbits",
     ".macro EVENKEEL_RUST name, guarded",

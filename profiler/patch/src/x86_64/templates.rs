@@ -3,9 +3,9 @@
 //! An **inner** hook writes a record by itself. A **boundary** hook calls into Rust on both sides, because the beginning
 //! and the end of an interval poll the plan, read labels and write markers.
 //!
-//! Three shapes of each: `call` returns to a constant that lies at [`RETURN_AT`] bytes after the trampoline's own return
-//! address (the unwinder finds it there, too); `indirect` is the same with room for a memory operand; `moving` takes the
-//! return address from the caller (tail jumps, function entries) and keeps it in its frame.
+//! Each has three shapes. `call` returns to a constant, which lies [`RETURN_AT`] bytes after the trampoline's own
+//! return address (the unwinder finds it there, too). `indirect` is the same with room for a memory operand. `moving`
+//! takes the return address from the caller (tail jumps, function entries) and keeps it in its frame.
 //!
 //! On entry the stack holds the return address only; flags and nothing else may be changed. Field offsets of a frame
 //! below `top`: ret -32, sp -24, start -16, after -8.
@@ -17,7 +17,7 @@ use core::ops::Range;
 pub const RETURN_AT: usize = 256;
 /// Distance from the address after a trampoline's own call to the probe id.
 pub const ID_AT: usize = RETURN_AT + 8;
-/// Distance to the probe id as it stands in a record.
+/// Distance to the probe id in the form of a record.
 pub const ID_FIELD_AT: usize = ID_AT + 8;
 /// Room for the encoding of an indirect call or jump.
 pub const OPERAND_BYTES: usize = 9;
@@ -400,7 +400,7 @@ pub struct Exits {
     pub entering: [Range<usize>; 2],
     /// ... from where they are taken from there, and the call runs as if unhooked.
     pub undo: usize,
-    /// Behind the call, with `r10` on the stack, too ...
+    /// After the call, with `r10` on the stack, too ...
     pub leaving: [Range<usize>; 2],
     /// ... from where they are taken from there, and the call returns.
     pub left: usize,

@@ -1,7 +1,7 @@
 //! The static thread-local block that holds a [`crate::Thread`].
 //!
-//! Rust has no stable way to ask for the initial-exec model, which is what makes the block's distance from `fs` the
-//! same in all threads and known to trampolines; so the symbol is defined here.
+//! Trampolines need the initial-exec model, in which the block's distance from `fs` is the same in all threads. Rust
+//! has no stable way to ask for it, so the symbol is defined here.
 
 use core::arch::{asm, global_asm};
 

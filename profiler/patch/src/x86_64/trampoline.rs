@@ -90,8 +90,8 @@ impl Hook {
     pub unsafe fn rename(&self, at: *mut u8, write: impl Fn(*mut u8, &[u8])) {
         let after = self.template().after;
         let (id, field) = (u64::from(self.id), u64::from(self.id << 1));
-        // SAFETY: inside the trampoline; aligned, as templates are and what lies behind `after` is not: so byte by byte where it
-        // must be, which at most lets a record of a call in flight name a wrong probe.
+        // SAFETY: inside the trampoline. Templates are aligned, but the field after `after` is not, so it may be
+        // written byte by byte. At worst a record of a call in flight names a wrong probe.
         unsafe {
             write(at.add(after + ID_AT), &id.to_le_bytes());
             write(at.add(after + ID_FIELD_AT), &field.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What a thread does that meets a breakpoint of ours: carry out the original instruction, from its trap frame.
+//! Handling of the agent's breakpoints: carries out the original instruction in the thread's trap frame.
 
 use evenkeel_wire::Displaced;
 
@@ -51,14 +51,14 @@ pub fn breakpoint_address(context: &libc::ucontext_t) -> u64 {
 /// What came of carrying out an instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum Carried {
-    /// The thread goes on; to this callee, if it was a call or a tail call.
+    /// The thread continues; at this callee, if it was a call or a tail call.
     On(Option<u64>),
     /// The instruction itself cannot be executed, since its operand leads nowhere: the program's own fault. The thread stands before the
     /// instruction.
     Faulted(Fault),
 }
 
-/// The thread goes on somewhere else, which has what it was about to execute.
+/// The thread continues elsewhere, at a copy of the instruction that it was about to execute.
 pub fn go_on_at(context: &mut libc::ucontext_t, address: u64) -> Carried {
     context.uc_mcontext.gregs[libc::REG_RIP as usize] = address as i64;
     Carried::On(None)
@@ -85,7 +85,7 @@ pub fn step_back(context: &mut libc::ucontext_t) {
 /// Continues the thread as if the branch at the breakpoint had been executed.
 ///
 /// # Safety
-/// `context` is that of a thread that has just executed a breakpoint in place of this branch.
+/// `context` is that of a thread that has just executed a breakpoint that replaces this branch.
 pub unsafe fn carry_out(context: &mut libc::ucontext_t, branch: &Branch<'_>) -> Carried {
     let registers = &mut context.uc_mcontext.gregs;
     let target = match branch.to {
@@ -120,7 +120,7 @@ pub unsafe fn carry_out(context: &mut libc::ucontext_t, branch: &Branch<'_>) -> 
     Carried::On(told)
 }
 
-/// Where a displaced copy goes on for a thread that stood `offset` bytes into the entry.
+/// Where a displaced copy continues for a thread that stood `offset` bytes into the entry.
 pub fn displaced_address(displaced: &Displaced, body: u64, offset: u8) -> u64 {
     let mut address = body;
     for piece in &displaced.pieces[..displaced.count as usize] {

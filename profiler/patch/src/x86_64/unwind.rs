@@ -5,9 +5,9 @@
 //! all. For the moving ones a second expression searches the shadow stacks for the frame with this stack pointer and
 //! this program counter.
 //!
-//! DWARF 5, 6.4 and 2.5; Linux Standard Base 5.0, 10.6 (`.eh_frame`). Facts about libgcc that shape the bytes: two frames
-//! with one canonical frame address are taken for the same one, so the CFA here is rsp - 1 and rsp is restored from
-//! it; column 16 read in an expression gives the program counter of the frame being unwound.
+//! DWARF 5, 6.4 and 2.5; Linux Standard Base 5.0, 10.6 (`.eh_frame`). Two facts about libgcc shape the bytes. It
+//! takes two frames with one canonical frame address for the same one, so the CFA here is rsp - 1 and rsp is restored
+//! from it. Column 16 in an expression is the program counter of the frame being unwound.
 
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
@@ -258,11 +258,12 @@ fn constant_expression(e: &mut Writer<'_>) {
     e.put(&[op::BREG16]).sleb(RETURN_AT as i64);
 }
 
-/// The stack grows to the right; the CFA lies at its bottom. S: stack pointer at the slot; P: program counter; n: shadow
-/// stack; f: frame; g: the frame below it.
+/// The stack grows to the right; the CFA lies at its bottom. S is the stack pointer at the slot and P the program
+/// counter. n is the shadow stack, f the frame, and g the frame below it.
 ///
-/// A hooked function that was called, or tail-called, by way of another trampoline returns into that one, from the same
-/// slot. libgcc could not distinguish the two, so the search goes on to the frame that returns to the target's own code.
+/// A hooked function that was called, or tail-called, by way of another trampoline returns into that one, from the
+/// same slot. libgcc could not distinguish the two, so the search continues to the frame that returns to the target's
+/// own code.
 fn search_expression(e: &mut Writer<'_>) {
     // Below S stays the CFA: libgcc refuses to pick the bottom element.
     e.put(&[op::DUP, op::LIT0 + 7, op::MINUS]); //                       S = CFA + 1 - 8

@@ -8,7 +8,7 @@ use super::spread::variance_se_ns2;
 /// A change counts when it exceeds this many standard errors.
 pub const ERRORS_MIN: f64 = 2.0;
 
-/// A figure before and after. A side that lacks the node counts as nought.
+/// A figure before and after. A side without the node has zero.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// Before.

@@ -18,7 +18,7 @@ pub enum Kind {
     Call,
 }
 
-/// Of which intervals.
+/// The intervals of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Of {
     /// All.
@@ -66,11 +66,11 @@ impl Verdict {
 /// One figure on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is of.
+    /// The kind of row.
     pub kind: Kind,
     /// `mean`, `sd`, a percentile; a finding's headline; a call's path.
     pub what: String,
-    /// Of which intervals.
+    /// The row's intervals.
     pub of: Of,
     /// Of a finding or call: its function.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ pub struct Row {
     pub low: Option<f64>,
     /// To.
     pub high: Option<f64>,
-    /// Chance of such a difference where there is none, corrected for the rows of its kind.
+    /// Chance of such a difference between equal sides, corrected for the rows of its kind.
     pub p: Option<f64>,
     /// What can be said.
     pub verdict: Verdict,

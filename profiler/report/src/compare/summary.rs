@@ -19,7 +19,7 @@ pub(super) fn of(comparison: &Comparison) -> String {
     let mut sentences = match (told, figures.first()) {
         (Some(row), _) => vec![changed(row)],
         (None, Some(p99)) if p99.verdict == Verdict::NotComparable => {
-            // The mean has fewer reasons of its own than a percentile.
+            // The mean has fewer reasons against it than a percentile.
             let why = figures.last().and_then(|row| row.why.as_deref());
             let comparable = figures.iter().any(|row| row.verdict == Verdict::NotTold);
             match comparable {
@@ -70,7 +70,7 @@ fn where_it_is(comparison: &Comparison) -> Option<String> {
     let told = |kind: Kind| {
         let is_told = move |row: &&Row| row.kind == kind && row.verdict.is_told() && !row.passes_on;
         let first = comparison.rows.iter().find(is_told)?;
-        // Of the same finding or call, what it has in the slowest 1 % says more.
+        // Of two rows of one finding or call, the one of the slowest 1 % says more.
         let mut own = comparison.rows.iter().filter(is_told);
         own.find(|row| row.at == first.at && row.of == Of::Slow)
             .or(Some(first))

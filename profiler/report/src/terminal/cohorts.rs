@@ -1,4 +1,4 @@
-//! The slowest beside the middle.
+//! The slowest intervals against the middle.
 
 use evenkeel_analysis::findings::cohorts::{Cohorts, Difference};
 use evenkeel_analysis::profile::Profile;
@@ -9,7 +9,7 @@ use crate::{fit, units};
 
 /// Functions of the short form.
 const CAUSES_SHORT: usize = 5;
-/// One of the two parts of a difference is most of it if it is so many times the other.
+/// One of the two parts of a difference dominates if it is this many times the other.
 const MOST: f64 = 3.0;
 const COLUMNS_BEFORE_CALL: usize = 61;
 

@@ -49,7 +49,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     Some(out)
 }
 
-/// A share as it is shown; a finding that nobody has timed has none.
+/// A share for display; an untimed finding has none.
 fn share_of(finding: &Finding) -> String {
     match finding.seen_only {
         true => "seen".to_owned(),
@@ -57,7 +57,8 @@ fn share_of(finding: &Finding) -> String {
     }
 }
 
-/// A standard error as it is shown: not at all where the profile explains a part of the variance only, since the error is of that part.
+/// A standard error for display. It is empty where the profile explains a part of the variance only, since the error
+/// is of that part.
 fn error_of(profile: &Profile, se: f64) -> String {
     match profile.explains_a_part() {
         None => units::error(se),
@@ -104,7 +105,7 @@ fn short_headline(finding: &Finding, width: usize) -> String {
     names::joined(&functions, between, width)
 }
 
-/// What helps, without what was said of a finding before.
+/// Advice, without the parts that an earlier finding shows.
 fn advice(findings: &[Finding], at: usize, style: &Style) -> String {
     let paint = style.paint();
     let said = |advice: &Advice| {

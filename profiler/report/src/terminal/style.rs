@@ -50,7 +50,7 @@ impl Style<'_> {
     }
 }
 
-/// A call path in at most `width` columns: a known one by its names and last site, any other as it is.
+/// A call path in at most `width` columns: a known one by its names and last site, any other unchanged.
 pub(crate) fn place(path: &str, paths: &Paths, width: usize) -> String {
     let shortened = paths.find(path).map(|located| {
         let whole = located.names();

@@ -82,7 +82,7 @@ fn mark(kind: Kind) -> char {
     }
 }
 
-/// What each mark stands for, in the order of the legend.
+/// The marks and their meanings, in the order of the legend.
 const MARKS: [(char, &str); 13] = [
     ('█', "running"),
     ('▒', "waits for a lock"),

@@ -161,7 +161,7 @@ fn row(node: &Node, caller: &str, guide: &str, style: &Style) -> String {
     )
 }
 
-/// The call site behind a name: the offset alone where the caller is the row above.
+/// The call site that follows a name: the offset alone where the caller is the row above.
 fn site(node: &Node, caller: &str) -> String {
     match node
         .site
@@ -185,7 +185,7 @@ mod tests {
             children,
             ..Node::default()
         };
-        // 1.0 > (0.2 > -0.9), 0.6, 0.001: three rows hold the root and, with its caller, the node of -0.9.
+        // 1.0 > (0.2 > -0.9), 0.6, 0.001. Three rows hold the root and, with its caller, the node of -0.9.
         let tree = node(
             1.0,
             vec![

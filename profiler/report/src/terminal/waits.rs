@@ -1,4 +1,4 @@
-//! Who waits for whom, over the whole run.
+//! Waiters and holders, over the whole run.
 
 use evenkeel_analysis::profile::{Profile, WaitedFor};
 

@@ -51,7 +51,7 @@ impl NamedMethod {
     }
 }
 
-/// A class's name as it is in a source file.
+/// A class's name as in a source file.
 pub(super) fn dotted(class: &str) -> String {
     class.replace('/', ".")
 }

@@ -116,7 +116,7 @@ impl Session<'_> {
             self.roots.push((class.number, named.method.clone()));
         }
         let mut classes = self.plan.classes();
-        // What an earlier session left behind becomes what it was.
+        // Restores classes that an earlier session left behind.
         classes.extend(
             (0..joined.left_behind)
                 .filter(|number| !classes.contains(number))

@@ -21,8 +21,8 @@ use crate::arena::Arena;
 pub(super) enum Calls {
     /// All but those of methods that are too small.
     All,
-    /// Those of these methods, with the classes that were seen to have them; all where none of the method's calls names them, as where
-    /// the JVM has frames of its own between.
+    /// Calls of these methods, with the classes that were seen to have them. All calls, if none of them names such a
+    /// method, as where the JVM has frames in between.
     Of(BTreeMap<Called, BTreeSet<String>>),
 }
 
@@ -47,7 +47,7 @@ struct Place {
 /// What the probes of a class became when it was rewritten.
 #[derive(Debug, Default)]
 pub(super) struct Rewritten {
-    /// The class file; nothing where it stays as it is.
+    /// The class file; `None` where it stays unchanged.
     pub(super) bytes: Option<Vec<u8>>,
     /// Methods of the class that are intervals now.
     pub(super) intervals: usize,
@@ -79,7 +79,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The agent has joined: numbers in Java code begin at `base`, and there are so many.
+    /// The agent has joined: numbers in Java code begin at `base`, and `probes_max` of them exist.
     pub(super) fn begin(&mut self, base: u32, probes_max: u32) {
         self.base = base;
         self.probes_max = probes_max;
@@ -159,8 +159,8 @@ impl Plan {
         self.unpatched.clone()
     }
 
-    /// What the analysis has to know of the plan that begins now. It goes on with the one before unless a probe that `was_called` under
-    /// that one is off.
+    /// The analysis' view of the plan that begins now. It continues the previous one unless a probe that `was_called`
+    /// under that one is off.
     pub(super) fn change(
         &mut self,
         generation: u32,
@@ -299,7 +299,7 @@ impl Plan {
         rewritten
     }
 
-    /// The probes of a method that stays as it is.
+    /// The probes of a method that stays unchanged.
     fn note_refused(&mut self, class: u32, name: &str, refusal: &evenkeel_classfile::Refusal) {
         let method = (refusal.method.clone(), refusal.descriptor.clone());
         let ids: Vec<u32> = self
@@ -441,7 +441,7 @@ fn chosen<'a>(sites: &[CallSite], calls: &'a Calls) -> Vec<(CallSite, Option<&'a
     if named.is_empty() { all() } else { named }
 }
 
-/// The class of which the methods are, if it is one, and no lambda's.
+/// The methods' class, if it is a single one, and no lambda's.
 fn only(classes: &BTreeSet<String>) -> Option<&str> {
     let mut classes = classes.iter().map(String::as_str);
     match (classes.next(), classes.next()) {

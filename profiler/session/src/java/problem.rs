@@ -97,7 +97,7 @@ impl fmt::Display for Problem {
             }
             Problem::NoClass { class, seconds } => write!(
                 f,
-                "the Java virtual machine loaded no class {class} within {seconds} s; write the whole name, with its package and with $ before inner classes (com.example.Outer$Inner.method), and let the program use it meanwhile"
+                "the Java virtual machine loaded no class {class} within {seconds} s. Write the whole name, with its package and with $ before inner classes (com.example.Outer$Inner.method), and let the program use the class during the profile"
             ),
             Problem::Fixed { class } => write!(
                 f,
@@ -128,7 +128,7 @@ impl fmt::Display for Problem {
             ),
             Problem::NotCalled { name } => write!(
                 f,
-                "{name} was not called, or has not returned, while it was profiled; let the program work meanwhile, or profile for longer"
+                "{name} was not called, or has not returned, while it was profiled. Put the program under load during the profile, or profile for longer"
             ),
         }
     }

@@ -1,5 +1,5 @@
-//! Which methods are opened next: those in which slow intervals were seen to spend their time, on all levels at once, since each time
-//! that classes are loaded again stops the JVM.
+//! Chooses the methods to expand next: those in which slow intervals were seen to spend their time. All levels are
+//! expanded at once, since each reload of classes stops the JVM.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

@@ -1,7 +1,8 @@
 //! Stacks of threads in intervals, as the agent took them, and what they say of the methods in which intervals spend their time.
 //!
-//! A stack counts by the age of its interval at that moment. The sum of these ages, over evenly spaced moments, is half the sum of the
-//! squares of the latencies: so slow intervals count as they do in the variance, and not only by how long they take.
+//! A stack has the age of its interval as its weight. The sum of these ages, over evenly spaced moments, is half the
+//! sum of the squares of the latencies. So slow intervals weigh as much as in the variance, and not only by their
+//! duration.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -31,7 +32,7 @@ pub(super) type Called = (String, String);
 pub(super) struct Caller {
     /// The part of all ages in which it was on the stack.
     pub(super) share: f64,
-    /// What it was seen to call: which classes' methods these were.
+    /// The methods that it was seen to call, with their classes.
     pub(super) calls: BTreeMap<Called, BTreeSet<String>>,
 }
 
@@ -81,7 +82,7 @@ impl Stacks {
         Some(())
     }
 
-    /// Adds a stack, innermost frame first. What is outside of the interval's outermost frame is none of it.
+    /// Adds a stack, innermost frame first. Frames outside of the interval's outermost frame are ignored.
     fn add_stack(
         &mut self,
         age: f64,

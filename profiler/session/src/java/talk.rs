@@ -12,7 +12,7 @@ use super::records::Records;
 
 /// How long the agent may take to answer: the JVM may wait for safepoints, and its machine be busy.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
-/// How often rings are drained meanwhile.
+/// How often rings are drained during a request.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// A helper class for JVMs without virtual threads, and one for those that have them.

@@ -1,7 +1,9 @@
-//! Whom to ask to end, and when: the command, what it leaves behind, and what it does not hand the signal on to.
+//! Processes to ask to end, and when: the command, processes that it leaves behind, and those to which it does not
+//! pass the signal.
 //!
-//! A shell that runs a server and does not `exec` it ends by the signal, and the server goes on, an orphan. Shells with `trap ''` ignore
-//! the signal, `unshare --fork` blocks it, and the first process of a namespace never gets one for which it has no handler.
+//! A shell that runs a server without `exec` ends by the signal, and the server continues as an orphan. Shells with
+//! `trap ''` ignore the signal, `unshare --fork` blocks it, and the first process of a namespace only gets signals
+//! that it has a handler for.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Whom traps have met behind calls through pointers.
+//! Callees that traps have met at calls through pointers.
 
 use std::sync::atomic::Ordering::*;
 

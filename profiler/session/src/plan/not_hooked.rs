@@ -18,7 +18,7 @@ pub enum NotHooked {
     UnderEntry,
     /// The same of a function that is no interval's.
     #[error(
-        "it lies under the hook at the function's entry, and whom it calls is not opened or not known"
+        "it lies under the hook at the function's entry, and its callee is not expanded or not known"
     )]
     UnderInnerEntry,
     /// The hook at an entry would cover a probe.
@@ -52,7 +52,7 @@ fn in_words(role: Role) -> &'static str {
         Role::Whole => "the interval itself",
         Role::Begin | Role::BeginKeyed => "a beginning of the interval",
         Role::End | Role::EndKeyed => "an end of the interval",
-        Role::Work => "a function that works for an interval",
+        Role::Work => "a function that starts work on an interval",
         Role::Gate => "a wait for the client",
         Role::Label => "what labels the interval",
         Role::Step => "a step of the interval",

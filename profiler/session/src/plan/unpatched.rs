@@ -118,7 +118,7 @@ impl Plan {
         boundaries.filter_map(|(probe, _)| Some(refusal(probe.refused.load(Relaxed))?.to_owned()))
     }
 
-    /// Notes a call that cannot be timed, with the reason. `hides_time`: its time counts as its caller's own.
+    /// Notes a call that cannot be timed, with the reason. `hides_time`: its time is its caller's own.
     pub fn note_unpatched(&mut self, what: Untimed, reason: NotTimed, hides_time: bool) {
         let noted = Noted {
             at: what.at,

@@ -55,7 +55,8 @@ impl Session<'_> {
         }
     }
 
-    /// It may have ended or become another meanwhile; otherwise the report must say what it lacks. Without the process that was named there is none.
+    /// It may have ended or executed another program; otherwise the report must have a warning. Without the process
+    /// that was named there is no report.
     fn not_attached(
         &mut self,
         pid: i32,
@@ -68,7 +69,7 @@ impl Session<'_> {
         let Target::Attached(target) = &self.target else {
             return Ok(());
         };
-        // What has executed a program meanwhile is looked at again, as that.
+        // A process that has executed a program in between is examined again, as that program.
         if target.is_unchanged(pid) {
             let why = why.to_string();
             if self.left_out.add(Kind::NotAttached, why.clone()) {

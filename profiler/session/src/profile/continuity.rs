@@ -1,4 +1,4 @@
-//! Whether a new plan goes on with the round of an earlier one (see [`evenkeel_analysis::rounds::plans`]).
+//! Whether a new plan continues the round of an earlier one (see [`evenkeel_analysis::rounds::plans`]).
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
-//! Why nothing was profiled, or not all. No user is advised to put a server under load that was not looked at: the target's
-//! processes are looked at now and then ([`watch`]), and at the end the reason is drawn from what was seen.
+//! Reasons why nothing was profiled, or not all. Advice rests on observation: the target's processes are examined at
+//! times ([`watch`]), and the reason at the end follows from that. So no user is told to put a busy server under
+//! load.
 
 mod passed;
 mod processes;
@@ -53,8 +54,8 @@ impl Rare {
 }
 
 impl Session<'_> {
-    /// Looks at the target's processes, if it is time, and says whose intervals are missing. Of those that ran before, what was left out was
-    /// said when they were attached to.
+    /// Examines the target's processes, if it is time, and reports those whose intervals are missing. Omissions of
+    /// processes that ran before were reported at the attach.
     pub(super) fn watch_processes(&mut self, observer: &mut dyn Observer) {
         let analysis = self.sink.analysis.as_ref();
         let none_ended = analysis.is_none_or(|analysis| analysis.intervals_seen() == 0);
@@ -84,8 +85,8 @@ impl Session<'_> {
         }
     }
 
-    /// Where intervals take little of the time for which the target's processes work, says that its load is perhaps not in them: without debug
-    /// information nothing else tells of copies of their function.
+    /// Where intervals take little of the target's processor time, warns that its load may not consist of them:
+    /// without debug information nothing else shows copies of their function.
     pub(super) fn note_rare_intervals(&mut self) {
         let roots = match &self.target {
             Target::Launched(target) => target.roots(),
@@ -128,7 +129,7 @@ impl Session<'_> {
         Some(String::from_utf8_lossy(file.path()).into_owned())
     }
 
-    /// What is said where the interval's function is in no program that the agent was loaded into.
+    /// The error where the interval's function is in no program that the agent was loaded into.
     pub(super) fn explain_not_found(&mut self) -> Option<Error> {
         let (error, program, others) = self.passed.take()?;
         let reason = self
@@ -178,7 +179,7 @@ impl Session<'_> {
         module.names_elsewhere()
     }
 
-    /// Of those intervals that were left, so many, why: their ends may have been met on other threads.
+    /// The reason why this many intervals were left: their ends may have been met on other threads.
     pub(super) fn ends_elsewhere(&self, left: u64) -> Option<Reason> {
         let ends = self.arena.control().ends_elsewhere.load(Relaxed);
         let name = self.interval.clone()?;
@@ -277,8 +278,8 @@ impl Session<'_> {
         (closest.is_empty() && !alike.is_empty()).then_some(Reason::AlikeInLibrary { names: alike })
     }
 
-    /// The interval's function is in a library that the program opened at run time: by then its agent had left, as the program does not
-    /// have the function, and announced no more.
+    /// The interval's function is in a library that the program opened at run time. By then its agent had left,
+    /// because the program does not have the function, and announced nothing more.
     fn in_an_opened_library(&self, error: &Error) -> Option<Reason> {
         let (name, _) = error.missing_function()?;
         let count = self.arena.modules().len();
@@ -300,7 +301,7 @@ impl Session<'_> {
 
     /// A program of the target runs without the agent.
     fn without_agent(&self) -> Option<Reason> {
-        // Where it was brought into running processes, what was left out was said.
+        // For running processes, omissions were reported at the attach.
         if let Target::Attached(_) = self.target {
             return None;
         }
@@ -357,8 +358,8 @@ fn runs_without_agent(program: PathBuf, absence: Absence) -> Reason {
 mod tests {
     use super::*;
 
-    /// Half a processor for ten seconds. Intervals of 50 ms in all are 1 % of it, those of 500 ms a tenth; those of a target that waits for work, or was
-    /// seen for a moment, say nothing.
+    /// Half a processor for ten seconds. Intervals of 50 ms in all are 1 % of it, those of 500 ms a tenth. A target
+    /// that waits for work, or was seen for a moment only, shows nothing.
     #[test]
     fn intervals_are_rare_beside_much_other_work() {
         let part = |seconds, in_intervals_s, busy| {

@@ -1,9 +1,10 @@
 //! When what is recorded: one controller of the mode in which agents run, and of the fraction of intervals that they record.
 //!
-//! Where threads are not followed, intervals are recorded all the time, one by one at random if all would cost too much
-//! ([`limiter`]), and kept when they end by their latency ([`keeping`]); and now and then their probes are bypassed for a moment, to measure what they cost ([`bypass`]). Where they are
-//! followed, a sample of intervals would miss those that others wait for, so that everything is recorded in windows
-//! ([`sampling`]), as long as the budget allows, and bypassed between some of them.
+//! Where threads are not followed, intervals are recorded all the time, a random sample of them if all would cost too
+//! much ([`limiter`]), and kept at their end by their latency ([`keeping`]). Sometimes their probes are bypassed for
+//! a moment, to measure the cost ([`bypass`]). Where threads are followed, a sample of intervals would miss those
+//! that others wait for. So everything is recorded in windows ([`sampling`]), as long as the budget allows, and
+//! bypassed between some of them.
 
 mod bypass;
 mod keeping;

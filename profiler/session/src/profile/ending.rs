@@ -1,4 +1,4 @@
-//! The end of a session: hooks out, command stopped, result or reason why there is none.
+//! The end of a session: hooks out, command stopped, and the result, or the reason for its absence.
 
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use evenkeel_recording::Meta;
 /// After so long the kernel has written all its records.
 const KERNEL_LATE: Duration = Duration::from_millis(5);
 
-/// So many intervals that were left, and as many ends on threads that had begun none, are no mistakes of the target's.
+/// Number of left intervals, and of ends on threads without a beginning, that is no mistake of the target.
 const LEFT_FEW: u64 = 20;
 
 impl Session<'_> {

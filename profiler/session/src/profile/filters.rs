@@ -45,7 +45,7 @@ impl Filters {
         }
     }
 
-    /// Looks at so many threads' processes. True if one has installed a filter for the first time.
+    /// Examines this many threads' processes. True if one has installed a filter for the first time.
     fn look(&mut self, arena: &Arena, most: usize) -> bool {
         let rings = arena.control().rings.load(Relaxed) as usize;
         let before = self.installed;

@@ -61,7 +61,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Takes note of a program that does not have the interval's functions.
+    /// Notes a program that does not have the interval's functions.
     fn pass_by(&mut self, index: usize, error: Error, observer: &mut dyn Observer) {
         if self.interval.is_some() {
             return; // a tool that the program starts
@@ -170,7 +170,7 @@ impl Session<'_> {
         }
     }
 
-    /// Plants the functions that the user named, as far as they are in this module. Whether there are any.
+    /// Hooks the functions that the user named, if this module has them. Returns whether it has any.
     fn plant_named(&mut self, index: usize, executable: bool) -> Result<bool, Error> {
         let named = self.named_in(index, executable)?;
         let (refiner, mut code) = self.refiner();
@@ -180,7 +180,7 @@ impl Session<'_> {
         Ok(!named.is_empty())
     }
 
-    /// What the user named for what it does with locks, tasks and intervals, as far as it is in this module.
+    /// Functions that the user named for their role with locks, tasks and intervals, if this module has them.
     fn named_in(&mut self, index: usize, executable: bool) -> Result<Vec<Hooked>, Error> {
         let settings = self.settings;
         let mut all = Vec::new();

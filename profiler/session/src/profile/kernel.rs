@@ -10,8 +10,8 @@ use super::numbers::Numbers;
 use super::sink::RecordSink;
 use crate::drain::Drain;
 
-/// What a record of the kernel's costs the target, nanoseconds: MariaDB's system time was 6 to 8 us longer a transaction with them, each of
-/// which has some six.
+/// Cost of a kernel's record for the target, nanoseconds: MariaDB's system time grew by 6 to 8 us a transaction, with
+/// some six records each.
 const RECORD_NS: f64 = 1000.0;
 
 /// The kernel's events of a session.

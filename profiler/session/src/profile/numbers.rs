@@ -1,5 +1,5 @@
-//! Numbers of threads in kernel's events, as the agents have them: where the target is in another pid namespace (a container), the kernel
-//! reports the numbers of the session's own.
+//! Numbers of threads in the kernel's events, converted to the agents' numbers: for a target in another pid namespace
+//! (a container), the kernel reports the numbers of the session's own.
 
 use std::collections::HashMap;
 use std::path::Path;

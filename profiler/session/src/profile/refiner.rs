@@ -83,7 +83,7 @@ pub(crate) struct Decision {
     pub(crate) actions: Vec<Action>,
     /// The steps among which a person is to choose.
     pub(crate) offered: Vec<Candidate>,
-    /// What to report: steps, or that there are none left.
+    /// News to report: steps, or that none are left.
     pub(crate) news: Option<Vec<Candidate>>,
     /// What the probes cost that stay.
     pub(crate) cost: Cost,
@@ -133,7 +133,7 @@ pub(crate) struct Refiner {
     unmeasured: Vec<Step>,
     /// Calls that may be trapped.
     allowance: trapping::Allowance,
-    /// Probes of calls of which a sample was trapped.
+    /// Probes of calls with only a sample trapped.
     sampled_calls: BTreeSet<u32>,
     /// Calls in which slow intervals were seen.
     slow_paths: SlowPaths,

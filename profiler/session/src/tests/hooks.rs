@@ -32,7 +32,7 @@ fn a_place_that_has_another_meaning_is_refused() {
     assert_eq!(plan.probes()[id as usize].role, Role::Inner);
 }
 
-/// What is hooked as a boundary needs no probe of its own where its caller's calls are timed.
+/// A function that is hooked as a boundary needs no separate probe where its caller's calls are timed.
 #[test]
 fn a_boundary_is_hooked_once() {
     let mut program = Announced::new();
@@ -79,7 +79,7 @@ fn a_named_call_in_the_interval_has_the_meaning_that_the_user_gave_it() {
     assert_eq!(roles.collect::<Vec<_>>(), [Role::Whole, Role::Acquire]);
 }
 
-/// A reason names what stands in the way, which is seldom that the plan is full.
+/// The reason names the obstacle, which is seldom a full plan.
 #[test]
 fn a_refused_boundary_names_its_place_and_the_reason() {
     let mut program = Announced::new();

@@ -14,7 +14,7 @@ use crate::profile::refiner::{Action, Code, Moment, Refiner};
 use crate::refine::known::Calls;
 use crate::refine::{Limits, Step};
 
-/// Intervals of `main>caller`, of which the calls that `caller` makes are timed.
+/// Intervals of `main>caller`, with the calls that `caller` makes timed.
 fn begun(program: &mut Announced, planting: Planting, limits: Limits) -> Refiner {
     let spec: IntervalSpec = "main>caller".parse().unwrap();
     let interval = resolve(&spec, &program.module).unwrap();
@@ -83,7 +83,7 @@ fn what_explains_the_variance_is_opened_and_then_there_is_nothing_left() {
     assert!(decision.actions.is_empty(), "{decision:?}");
 }
 
-/// 400 calls at a hundredth of the latency each cost more than 3 %, for a share that is none.
+/// 400 calls at a hundredth of the latency each cost more than 3 %, for a share of zero.
 #[test]
 fn what_costs_much_and_explains_little_is_taken_out() {
     let mut program = Announced::new();
@@ -103,8 +103,9 @@ fn what_costs_much_and_explains_little_is_taken_out() {
     );
 }
 
-/// Calls of a few nanoseconds, 300 in an interval of a microsecond, explain everything. Where intervals that are not recorded take 0.2 ns longer
-/// for each, 6 %, of 3 % that are allowed, they are taken out; where they cost nothing, fewer intervals are recorded instead.
+/// Calls of a few nanoseconds, 300 in an interval of a microsecond, explain everything. Where unrecorded intervals
+/// take 0.2 ns longer for each call (6 %, with 3 % allowed), the probes are removed. Where unrecorded ones cost
+/// nothing, fewer intervals are recorded instead.
 #[test]
 fn tiny_calls_are_taken_out_whose_hooks_alone_cost_too_much() {
     let mut program = Announced::new();

@@ -270,8 +270,8 @@ impl Search {
     }
 }
 
-/// A culprit seven calls down, found in the first seconds however much the looks err; after forty seconds a round has more
-/// than a third of the run, and what there is to find later does not keep the search from resting.
+/// A culprit seven calls down is found in the first seconds, however large the errors of the looks. After forty
+/// seconds a round has more than a third of the run, and smaller findings do not keep the search from resting.
 #[test]
 fn a_culprit_is_found_and_the_search_rests() {
     for (rate, found_within) in [(10_000.0, 5.0), (300.0, 5.0), (30.0, 12.0)] {
@@ -311,8 +311,8 @@ fn a_culprit_of_long_intervals_is_found_in_a_short_run() {
     }
 }
 
-/// After twenty seconds of another load, one whose culprit lies twenty calls down: it is found within twenty more, the first five of
-/// which may pass before the search, which rests, looks again.
+/// After twenty seconds the load changes to one whose culprit lies twenty calls down. It is found within twenty more;
+/// up to five of them may pass before the resting search looks again.
 #[test]
 fn what_explains_most_is_followed_down_without_delay() {
     for seed in 1..20 {

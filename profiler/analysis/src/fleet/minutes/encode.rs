@@ -16,7 +16,7 @@ use crate::sums::{NodeSums, Sums};
 
 /// The format of the bytes.
 const FORMAT: u64 = 2;
-/// The format in which every interval stands for itself alone.
+/// The format in which every interval has weight 1.
 const FORMAT_WITHOUT_WEIGHTS: u64 = 1;
 /// Rounds of one run, at most; anything beyond is damage.
 const ROUNDS_MAX: usize = 1 << 20;

@@ -1,9 +1,9 @@
 //! What the intervals of a minute add to the sums of a round, as bytes: a recording of nothing but sums, for running all day.
 //!
-//! Sums merge by addition and, being integers, are taken apart again exactly: a minute is the sums now less the sums a minute ago
-//! (`Written::minute`). Its size depends on the number of call paths, classes and latencies met, not on how many intervals
-//! there were. Read again ([`Minute::read`]), a minute is one block of the jackknife, so that a profile of a few minutes has coarse errors.
-//! What is no sum is not kept: intervals piece by piece, and who waited for whom.
+//! Sums merge by addition and, being integers, can be subtracted exactly. A minute is the present sums less the sums
+//! a minute ago (`Written::minute`). Its size depends on the number of call paths, classes and latencies, not on the
+//! number of intervals. When it is read ([`Minute::read`]), a minute is one block of the jackknife, so a profile of a
+//! few minutes has coarse errors. Only sums are kept: neither single intervals, nor waiters and wakers.
 
 mod encode;
 mod numbers;
@@ -31,7 +31,7 @@ pub struct Minute {
     /// Attributes met since the minute before.
     pub(crate) attributes: Vec<String>,
     pub(crate) rounds: Vec<RoundMinute>,
-    /// When it began, in nanoseconds since 1970, where that is known: not in its bytes, but beside them.
+    /// Its beginning in nanoseconds since 1970, if known; it is stored separately from the minute's bytes.
     pub began_unix_ns: Option<u64>,
 }
 

@@ -1,9 +1,9 @@
-//! A minute of one recording over the paths of several: probes and classes renumbered, and what is not timed in all of them folded
-//! into its callers' own time.
+//! Maps a minute of one recording onto the joint paths of several: probes and classes are renumbered, and calls that
+//! not all timed are folded into their callers' own time.
 //!
-//! Folding a call with all that is below it is exact, for sums are enough: with p the caller's own time and X that of the call,
-//! (p + X)² = p² + 2 p X + X², and all three are summed. That is also why more than the call cannot be spared: what its own
-//! calls took together with the caller's other calls is summed nowhere.
+//! Sums suffice to fold a call exactly, together with all that is below it. With p the caller's own time and X that
+//! of the call, (p + X)² = p² + 2 p X + X², and all three are summed. A call cannot be folded alone, because products
+//! of its callees' time with the caller's other calls are not summed.
 
 use super::{NODES_FIRST, RoundMinute};
 use crate::critical::states::State;
@@ -122,7 +122,7 @@ fn place(path: &Path, parent: u32, paths: &mut Paths, names: &Renamed<'_>) -> Pl
     }
 }
 
-/// By node, its children in order of their ordinals, the first of which is 1.
+/// By node, its children in order of their ordinals, from 1 on.
 fn children(own: &Paths) -> Vec<Vec<u32>> {
     let mut children = vec![Vec::new(); own.all().len()];
     for (node, path) in (1..).zip(own.all().iter().skip(1)) {

@@ -1,7 +1,7 @@
-//! Intervals with a key of their own: they may move between threads, so their beginnings, ends and segments come from
-//! several rings and are put together in order of time.
+//! Intervals with a key. They may move between threads, so their beginnings, ends and segments come from several
+//! rings and are put together in order of time.
 //!
-//! A **segment** is a stretch of one thread that works for the interval (dissertation 2.3.1).
+//! A **segment** is a stretch of one thread's work on the interval (dissertation 2.3.1).
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ pub struct Instance {
     pub probed: bool,
     /// Its class.
     pub class: u16,
-    /// The span that it works for.
+    /// The span that it belongs to.
     pub trace: Option<TraceContext>,
 }
 
@@ -82,7 +82,7 @@ impl KeyedIntervals {
         }
     }
 
-    /// The open interval of this key works for this span.
+    /// The open interval of this key belongs to this span.
     pub(crate) fn set_trace(&mut self, key: u64, trace: TraceContext) {
         let last = self.instances.get_mut(&key).and_then(VecDeque::back_mut);
         if let Some(open) = last.filter(|last| last.end.is_none()) {
@@ -127,9 +127,9 @@ impl KeyedIntervals {
 
     /// Of the segments of this key that ended in `(after, until]`, the last.
     ///
-    /// The paper's algorithm 2 takes the previous segment on the same thread before any other. Here the one that ended last
-    /// is taken whatever its thread, the given one's among equals: an interval that goes from a thread to another and comes back
-    /// would otherwise lose what the other did.
+    /// The paper's algorithm 2 prefers the previous segment on the same thread. Here the segment that ended last is
+    /// taken, whatever its thread; the given thread wins a tie. Otherwise an interval that moves to another thread
+    /// and back would lose the other thread's work.
     pub(crate) fn last_segment(
         &self,
         key: u64,

@@ -2,9 +2,10 @@
 //! (dissertation 2.3.1).
 //!
 //! Where waits are not followed, an interval is one segment of one thread, and is passed on as soon as it has ended
-//! ([`reader::Inbox::at_once`]). Where they are ([`crate::Analysis::follow_waits`]), each thread's recent past is kept ([`reader`]
-//! makes its [`timeline`]), with the releases ([`wakes`]), intervals that move between threads ([`keyed`]) and what the kernel knows
-//! ([`spans`]): [`crate::critical`] walks through it once the interval has ended.
+//! ([`reader::Inbox::at_once`]). Where they are ([`crate::Analysis::follow_waits`]), each thread's recent past is
+//! kept ([`reader`] makes its [`timeline`]). So are the releases ([`wakes`]), intervals that move between threads
+//! ([`keyed`]), and the kernel's reports ([`spans`]). [`crate::critical`] walks through these once the interval has
+//! ended.
 //!
 //! # What the caller does, where waits are followed
 //! ```text
@@ -24,8 +25,8 @@
 //!
 //! # Bounds
 //! A thread keeps at most [`timeline::CALLS_MAX`] calls and [`timeline::MARKS_MAX`] marks, all threads together
-//! [`KEPT_MAX`] (a quarter of a gigabyte); what is older than every interval that is open or waiting goes anyway. A path that
-//! leads to where something was dropped has a node "not seen" there; closure is exact all the same. Where waits are not
+//! [`KEPT_MAX`] (a quarter of a gigabyte). Anything older than every open or waiting interval is dropped anyway. A
+//! path that leads to dropped records has a node "not seen" there; closure is still exact. Where waits are not
 //! followed, an interval of more calls is left out.
 
 pub mod keyed;
@@ -62,7 +63,7 @@ pub struct Thread {
     pub reader: Reader,
     /// What the kernel says about it.
     pub spans: Spans,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
     has_ended: bool,
 }
@@ -222,8 +223,8 @@ impl Assembler {
         std::mem::take(&mut self.crowded)
     }
 
-    /// There is nothing more to come: of the intervals with keys that are open now, those that were when records were lost may
-    /// have ended in what was lost, so they are left out instead of being taken for unfinished.
+    /// The records have ended. An interval with a key that is open now, and that was open when records were lost, may
+    /// have ended in the lost ones. It is left out instead of being taken for unfinished.
     pub fn ended(&mut self) {
         let lost = self.past.keyed.give_up_before(self.lost_at);
         self.discarded

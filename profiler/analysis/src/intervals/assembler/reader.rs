@@ -19,8 +19,8 @@ pub type TakeAtOnce<'a> = &'a mut dyn FnMut(&mut Timeline, &Finished);
 
 /// Where a thread's reader puts what is not the thread's own.
 pub struct Inbox<'a> {
-    /// Where waits are not followed: nothing of other threads is needed, so that intervals need not wait for the end of a pass,
-    /// and what happens outside of intervals is not kept.
+    /// Set where waits are not followed: nothing of other threads is needed, so intervals need not wait for the end
+    /// of a pass, and calls outside of intervals are not kept.
     pub at_once: Option<TakeAtOnce<'a>>,
     /// Wakes by object.
     pub wakes: &'a mut ReleaseIndex,
@@ -44,7 +44,7 @@ pub struct Inbox<'a> {
     pub crowded: &'a mut Crowded,
 }
 
-/// Intervals that lost records and whose latency is known all the same: they end as any other.
+/// Intervals that lost records but whose latency is known: they end as any other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
     /// How many.
@@ -94,7 +94,7 @@ pub enum Happened {
     Begin(u64, Instance),
     /// The interval with this key is of this class.
     Classify(u64, u16),
-    /// The interval with this key works for this span.
+    /// The interval with this key belongs to this span.
     Trace(u64, TraceContext),
     /// The interval with this key has this value of this attribute.
     Attribute(u64, u16, i64),
@@ -124,7 +124,7 @@ struct Home {
     begin_mark: u64,
     /// The plan.
     stamp: Stamp,
-    /// The span that it works for.
+    /// The span that it belongs to.
     trace: Option<TraceContext>,
 }
 
@@ -136,11 +136,11 @@ pub struct Reader {
     home: Option<Home>,
     /// The interval that lost records, until it ends.
     lost_home: Option<Home>,
-    /// What the thread serves while no interval of its own is open.
+    /// The interval that the thread serves while it has none itself.
     keyed: Serving,
     /// When records were lost last, ticks.
     lost_at: u64,
-    /// Intervals begin on the thread, or it works for some.
+    /// The thread has intervals, or works on some.
     serves: bool,
 }
 
@@ -429,7 +429,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// The thread turns to the interval with this key, or to none. Under an interval of its own it makes no difference.
+    /// The thread turns to the interval with this key, or to none. Within one of its own intervals that has no
+    /// effect.
     fn turn(&mut self, at: u64, key: u64) {
         let Reader {
             timeline,

@@ -1,4 +1,4 @@
-//! When the kernel had a thread off its processor, and who made it ready again: inputs from whoever may ask the kernel.
+//! Times at which the kernel had a thread off-CPU, and the waker: an input for users who may ask the kernel.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! What one thread did lately: its completed calls in the order of their ends, and between them the marks at which it waited,
-//! woke somebody, passed tasks on or turned to another interval.
+//! The recent past of one thread. It has the completed calls in the order of their ends. Between them are the marks
+//! at which it waited, woke another thread, passed on a task or turned to another interval.
 //!
 //! ```text
 //! calls   [ c0 c1 c2 c3 c4 .. ]                          16 bytes each, as recorded
@@ -86,8 +86,8 @@ pub struct Dropped {
 impl Timeline {
     /// Takes completed calls in the order of the ring.
     ///
-    /// They are in order of their ends but for one case: the handler of a signal that strikes between the moment a call's
-    /// end is read from the clock and its record is written records its own calls first. Such a call is sorted in.
+    /// They are in order of their ends, with one exception. A signal may strike between reading a call's end from the
+    /// clock and writing its record. The handler then records its own calls first. Such a call is sorted in.
     pub(crate) fn push_calls(&mut self, calls: &[Record]) {
         let mut latest = self.calls.back().map_or(0, |call| call.end());
         for &call in calls.iter().filter(|call| call.start != 0) {
@@ -104,7 +104,7 @@ impl Timeline {
         }
     }
 
-    /// Takes completed calls as they are: whoever looks at them has to expect those of signals' handlers (see
+    /// Takes completed calls unsorted: readers have to expect those of signal handlers (see
     /// [`Timeline::push_calls`]).
     pub(crate) fn extend_calls(&mut self, calls: &[Record]) {
         self.calls.extend(calls);
@@ -205,7 +205,7 @@ impl Timeline {
         (self.marks_gone + mark as u64, self.calls_gone + call as u64)
     }
 
-    /// What the thread served just before a mark; now, if there is none.
+    /// The interval that the thread served just before a mark; the present one without a mark.
     pub(crate) fn serving_before(&self, number: u64) -> Serving {
         self.mark(number).map_or(self.serving, |mark| mark.serving)
     }

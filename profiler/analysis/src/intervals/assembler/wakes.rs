@@ -1,4 +1,4 @@
-//! Who released what, and when: by whom a thread was woken, or created (*woken-by*, *created-by*).
+//! Releases with their threads and times: who woke a thread, or created it (*woken-by*, *created-by*).
 
 use std::cell::RefCell;
 

@@ -127,7 +127,7 @@ fn operator(text: &str) -> usize {
     (1..len).find(|&at| comment(at) || sign(at)).unwrap_or(len)
 }
 
-/// `1`, `.5`: a point alone is none.
+/// `1`, `.5`; a point alone begins no number.
 fn begins_number(text: &str) -> bool {
     let digits = text.strip_prefix('.').unwrap_or(text);
     digits.starts_with(|c: char| c.is_ascii_digit())

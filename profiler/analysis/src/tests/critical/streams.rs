@@ -104,7 +104,7 @@ impl Stream {
         self.event(Event::Work { at, key })
     }
 
-    /// As agents write it: the thread works for the interval that it began.
+    /// As agents write it: the thread works on the interval that it began.
     pub fn begin_keyed(self, at: u64, key: u64, label: &str) -> Stream {
         self.event(Event::BeginKeyed {
             at,
@@ -115,7 +115,7 @@ impl Stream {
         .work(at, key)
     }
 
-    /// As agents write it: the thread works for nobody afterwards.
+    /// As agents write it: afterwards the thread works on no interval.
     pub fn end_keyed(self, at: u64, key: u64, opens: &[Open]) -> Stream {
         self.end_keyed_under(STAMP.generation, at, key, opens)
             .work(at, 0)

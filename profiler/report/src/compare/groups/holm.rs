@@ -26,7 +26,8 @@ pub fn two_sided(change: f64, se: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Holm's own procedure by hand: sorted 0.01, 0.02, 0.03, 0.5 times 4, 3, 2, 1 are 0.04, 0.06, 0.06, 0.5.
+    /// Holm's procedure by hand: the sorted values 0.01, 0.02, 0.03 and 0.5 times 4, 3, 2 and 1 give 0.04, 0.06, 0.06
+    /// and 0.5.
     #[test]
     fn corrections() {
         let p = [0.03, 0.01, 0.5, 0.02];

@@ -1,11 +1,11 @@
 //! Several groups of recordings side by side, one profile each: which hosts differ from the rest, and is the canary worse?
 //!
-//! Of every group the mean, the variance and each finding's part of it (ns²) are compared with the same of the groups that do not
-//! differ, averaged by their intervals. The one that is farthest off is set aside and the others are compared anew, so that one bad
-//! host does not make all others look good. Many figures of many groups are compared at once, and of a thousand
-//! comparisons fifty are beyond two standard errors by chance alone: p-values are corrected for their number (Holm 1979, "A simple
-//! sequentially rejective multiple test procedure", so that the chance of one false difference among all is at most [`LEVEL`]), and a
-//! difference below [`CHANGE_MIN`] counts for nothing, however sure it is.
+//! Compares each group's mean, variance and each finding's part of it (ns²) with the average of the groups that do
+//! not differ, weighted by intervals. The group that is farthest off is set aside and the others are compared again,
+//! so that one bad host does not make all others look good. Of a thousand comparisons fifty are beyond two standard
+//! errors by chance alone. Therefore p-values are corrected for the number of comparisons: the chance of one false
+//! difference among all is at most [`LEVEL`] (Holm 1979, "A simple sequentially rejective multiple test procedure").
+//! A difference below [`CHANGE_MIN`] is ignored, however sure it is.
 //!
 //! Errors are those of the recordings: what they cannot know is how much one machine differs from an equal one, or
 //! today from tomorrow. Recordings of several hosts or hours of one build show that.
@@ -22,7 +22,7 @@ use super::changes::Change;
 use figures::{Figure, Figures};
 pub use group::{Group, What};
 
-/// Chance that any of the differences shown is none.
+/// Chance that any of the shown differences is false.
 pub const LEVEL: f64 = 0.05;
 /// Smallest difference that counts: of the mean as a fraction of the others' mean, of the rest as one of their variance.
 pub const CHANGE_MIN: f64 = 0.02;
@@ -39,7 +39,7 @@ pub struct Difference {
     pub figures: Change,
     /// The change as a fraction: of the others' mean, else of their variance. Absent where that is nought.
     pub change_fraction: Option<f64>,
-    /// Chance of such a difference where there is none (two-sided, normal).
+    /// Chance of such a difference between equal groups (two-sided, normal).
     pub p: f64,
     /// The same, corrected for the number of comparisons.
     pub p_corrected: f64,
@@ -124,7 +124,7 @@ fn compare(all: &[Figures], groups: &[Group], subjects: &[usize]) -> Vec<Differe
     }
 }
 
-/// Each subject beside the groups that are not set aside.
+/// Each subject against the groups that are not set aside.
 fn against(
     all: &[Figures],
     groups: &[Group],

@@ -66,7 +66,7 @@ fn header(groups: &Groups, style: &Style) -> String {
 fn differences(groups: &Groups, style: &Style) -> String {
     let paint = style.paint();
     let remark = format!(
-        "each group beside the others that do not differ; p corrected for {} comparisons",
+        "each group against the others that do not differ; p corrected for {} comparisons",
         units::count(groups.comparisons as u64)
     );
     let mut out = title("WHERE THEY DIFFER", &remark, style);

@@ -117,7 +117,7 @@ impl Stat {
         Some(Stat(fs::read_to_string(namespace::file(pid, "stat")).ok()?))
     }
 
-    /// By its number there, behind the name, which may hold anything.
+    /// By its number there, after the name, which may contain any character.
     fn field(&self, number: usize) -> Option<u64> {
         let behind = &self.0[self.0.rfind(')')? + 1..];
         let mut fields = behind.split_ascii_whitespace().skip(number - 3);

@@ -1,5 +1,6 @@
-//! Looking at the target's processes: while no interval ends, for the reason; later, for those whose intervals are missing, since a server may
-//! start its program anew with an environment of its own (nginx, to upgrade it).
+//! Examines the target's processes. While no interval ends, it looks for the reason. Later it looks for processes
+//! whose intervals are missing, since a server may execute its program with a clean environment (nginx, to upgrade
+//! it).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -98,7 +99,7 @@ impl Watch {
         let before = std::mem::take(&mut self.known);
         let mut processes = Vec::new();
         for pid in trees(roots) {
-            // First: what it becomes meanwhile is new at the next look.
+            // Read first: if it executes another program in between, that is new at the next look.
             let Some(life) = Life::of(pid) else {
                 continue;
             };
@@ -233,7 +234,7 @@ mod tests {
         ];
         let stranger = ("/bin/3".into(), Absence::NotNamed);
         assert_eq!(take(&mut watch, 2, &second), [stranger]);
-        // It is said once.
+        // It is reported once.
         assert!(take(&mut watch, 4, &second).is_empty());
         assert_eq!(watch.busy(), Some(0.125));
         assert_eq!(watch.stranger(), Some(("/bin/3".into(), Absence::NotNamed)));

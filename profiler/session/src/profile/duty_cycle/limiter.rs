@@ -1,13 +1,14 @@
 //! The overhead limiter: what profiling costs, kept within `--max-overhead`.
 //!
-//! A busy server has tens of thousands of intervals a second, and to take in the records of all of them costs a good part of
-//! a processor that the server may need. So the cost, the processor time that drains take from others ([`super::spare`]) and what the
-//! probes take in the target, is held against a fraction of the machine, and where it is more, only as many intervals are recorded
-//! as the budget allows, chosen at random one by one: sums over a random sample estimate the same profile. The others are counted.
+//! A busy server has tens of thousands of intervals a second, and draining the records of all of them costs a good
+//! part of a processor. The limiter adds up the processor time that drains take from others ([`super::spare`]) and
+//! the probes' time in the target, and compares it with a fraction of the machine. If it is more, fewer intervals are
+//! recorded, chosen at random one by one: sums over a random sample estimate the same profile. The others are
+//! counted.
 //!
-//! The budget holds for what is *measured*, too: where recorded intervals take longer than bypassed ones by more than the
-//! fraction allowed, fewer are recorded, so that the mean over all of them stays within it. A measurement that may be chance
-//! limits nothing, and one that is taken back by a later one limits no longer.
+//! The budget holds for *measured* cost, too. Where recorded intervals take longer than bypassed ones by more than
+//! the allowed fraction, fewer are recorded, so that the mean over all of them stays within it. A measurement that
+//! may be chance has no effect, and a later one may replace it.
 
 use std::time::{Duration, Instant};
 
@@ -22,12 +23,12 @@ use super::spare::SpareTime;
 const PERIOD: Duration = Duration::from_millis(50);
 /// Steps of the fraction.
 const ONE: f64 = 65536.0;
-/// What of `--max-overhead` it spends. The rest is for what it does not see: the ends of intervals, counted ones
-/// included, caches, and that each drain takes a processor from somebody.
+/// The part of `--max-overhead` that it spends. The rest is for cost that it does not see: the ends of intervals,
+/// counted ones included, caches, and the processor that each drain takes from another thread.
 const SHARE: f64 = 0.5;
 /// Of what drains take, this counts however idle the processors are: two that share a core, or its caches, slow each other down.
 const TAKEN_AT_LEAST: f64 = 0.1;
-/// Not fewer than one interval in so many.
+/// At least one interval in this many is recorded.
 const RECORDED_AT_LEAST: f64 = 1.0 / 1024.0;
 /// Pairs of windows from which a measurement's error is known well enough, ...
 const PAIRS_ENOUGH: usize = 8;
@@ -35,9 +36,9 @@ const PAIRS_ENOUGH: usize = 8;
 const SURE_ERRORS: f64 = 2.0;
 /// What of the budget taking in records may use, at least, where intervals are kept by their latency; probes may use the rest.
 const DRAINING_LEAST: f64 = 0.25;
-/// Not fewer than one in so many of the intervals that were recorded is kept.
+/// At least one recorded interval in this many is kept.
 const KEPT_AT_LEAST: f64 = 1.0 / 1024.0;
-/// The fraction grows by at most so much a period, so that a burst is not met with everything.
+/// Largest growth of the fraction in a period, so that not all intervals of a burst are recorded.
 const GROWTH_MAX: f64 = 1.1;
 
 /// What was spent up to a moment, and the moment.
@@ -303,8 +304,8 @@ mod tests {
         assert_eq!(skipped(&mut limiter, 9), Some(0));
     }
 
-    /// Draining alone takes twice the budget: all are recorded, and so few kept that a quarter of the time is left for probes. Then probes
-    /// alone take twice of what draining leaves, and half of the intervals are recorded.
+    /// Draining alone takes twice the budget: all are recorded, and few are kept, so that a quarter of the time is left
+    /// for probes. Then probes alone take twice of what draining leaves, and half of the intervals are recorded.
     #[test]
     fn intervals_are_kept_as_draining_allows_and_recorded_as_probes_do() {
         let start = Instant::now();

@@ -1,14 +1,14 @@
 //! Sampling windows, where threads are followed: everything is recorded in them, and nothing between them.
 //!
-//! Where only some intervals are recorded, those that others wait for would be missing. So, within a window, everything is
-//! recorded; after it no more intervals begin to be, the open ones are followed to their ends, and then, until the budget
-//! has recovered, nothing is: intervals are counted only. The lengths vary at random, in step with nothing periodic.
+//! A sample of intervals would lack those that others wait for. So within a window everything is recorded. After it
+//! no further intervals are recorded, but the open ones are followed to their ends. Then, until the budget has
+//! recovered, intervals are only counted. The lengths vary at random, in step with nothing periodic.
 //!
 //! A thread's calls are recorded from its next interval, wait or wake on, and a wake only while recording is on. So recording begins a
 //! little before the first interval is: what it waits for is then known from the start.
 //!
-//! Every two seconds or so, when the open intervals have ended, intervals are timed for a moment without anything inside of them: what recording
-//! costs is measured, as by [`super::bypass`].
+//! Every two seconds or so, when the open intervals have ended, intervals are timed for a moment without anything
+//! inside of them. That measures the cost of recording, as by [`super::bypass`].
 
 use std::time::{Duration, Instant};
 

@@ -1,12 +1,12 @@
 //! How much of the processor time that the session takes is taken from others.
 //!
-//! A drain that runs on a processor which would have been idle costs the target nothing that it has. The system reports how long each
-//! processor was idle (`/proc/stat`, proc(5)). Of a drain, the part is taken from others that meets no idle processor: if `i` is the part
-//! of the time in which a processor would be idle without the session, and processors were idle independently of each other,
-//! then all n are busy for (1 - i)^n of the time.
+//! A drain on a processor that would have been idle takes nothing from the target. The system reports how long each
+//! processor was idle (`/proc/stat`, proc(5)). The part of a drain that meets no idle processor is taken from others.
+//! Let `i` be the part of the time in which a processor would be idle without the session. If processors are idle
+//! independently of each other, all n are busy for (1 - i)^n of the time.
 //!
-//! Where the session may use less than the processors on which it may run (a quota), idle time is no measure of what is left, and all
-//! counts as taken.
+//! Where the session may use less than the processors on which it may run (a quota), idle time is no measure of the
+//! spare time, and all time is taken from others.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ struct Reading {
 }
 
 impl SpareTime {
-    /// Watches from now on; until enough is known all counts as taken.
+    /// Starts to watch; until enough is known, all time is taken from others.
     pub fn new() -> SpareTime {
         let may_use = std::thread::available_parallelism().map_or(1, usize::from);
         let processors = sched_getaffinity(None).ok();
@@ -117,8 +117,8 @@ mod tests {
         assert_eq!(idle_ticks("cpu0 5 0\n", |_| true), None);
     }
 
-    /// Two processors for a second, 0.6 s idle, of which the session took 0.4 more: without it each would be idle for half of the time,
-    /// and both are busy for a quarter of it. Where nothing is idle, all is taken.
+    /// Two processors for a second, 0.6 s idle, and 0.4 s used by the session. Without it each would be idle for half
+    /// of the time, and both are busy for a quarter of it. Where nothing is idle, all time is taken from others.
     #[test]
     fn what_meets_no_idle_processor_is_taken() {
         let start = Instant::now();

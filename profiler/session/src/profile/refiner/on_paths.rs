@@ -1,5 +1,6 @@
-//! Calls in which slow intervals were seen: those on the path of a stack are timed at once, each where it is, through pointers,
-//! the loops of interpreters and linkage tables. A search from the top would need a slow interval for each of its levels.
+//! Calls in which slow intervals were seen. Those on the path of a stack are timed at once, each in its place,
+//! through pointers, the loops of interpreters and linkage tables. A search from the top would need a slow interval
+//! for each level.
 //!
 //! Of the functions on a path only the calls that lead on are timed. The rest of their calls follows as every step of refinement does,
 //! if the time beside is worth it.
@@ -147,7 +148,7 @@ impl Refiner {
         let sites = module.call_sites(caller.address);
         let is_it = |site: &&Site| (site.address..site.address + u64::from(site.len)).contains(&at);
         let Some(site) = sites.iter().find(is_it) else {
-            // It goes on in another function by a jump, or the instruction was moved.
+            // It continues in another function by a jump, or the instruction was moved.
             self.open(caller, code);
             return;
         };
@@ -155,7 +156,7 @@ impl Refiner {
         if let Callee::Function(named) = site.callee {
             let named = Location::new(caller.module, named);
             if callee.is_some_and(|callee| callee != named) {
-                // That one goes on in the other by a jump.
+                // That one continues in the other by a jump.
                 self.open(named, code);
             }
         }
@@ -181,7 +182,7 @@ impl Refiner {
         self.note_beside(caller, &module, &sites, code);
     }
 
-    /// Takes note of the function that a call has led to.
+    /// Notes the function that a call has led to.
     fn lead_to(
         &mut self,
         id: u32,
@@ -209,7 +210,7 @@ impl Refiner {
         }
     }
 
-    /// The time of a function's other calls is not its own: one of them says so until all are timed.
+    /// The time of a function's other calls is not its own: one of them has a note of that until all are timed.
     fn note_beside(
         &mut self,
         function: Location,

@@ -1,5 +1,5 @@
-//! Opening a function: the calls that it makes are timed where they are, at the entries of those whom they lead to, or else by the calls
-//! that these make.
+//! Expands a function: its calls are timed in their places, or at the entries of their callees, or else by the
+//! callees' own calls.
 
 use std::time::Instant;
 
@@ -75,8 +75,9 @@ impl Refiner {
         planted || was == Calls::NotOpened
     }
 
-    /// Times whom such a jump leads to. False if it was timed before. Where frame descriptions do not say that nothing is on the stack, as in
-    /// assembly, an entry may be more than a function's, and only the calls behind it are timed.
+    /// Times the target of such a jump. Returns false if it was timed already. Where frame descriptions do not say
+    /// that the stack is empty, as in assembly, an entry may be more than a function's, and only the calls after it
+    /// are timed.
     fn time_jump(
         &mut self,
         holder: Location,
@@ -129,9 +130,10 @@ impl Refiner {
         is_new
     }
 
-    /// A call that lies under the hook at its function's entry, which carries it out, is not timed where it is: whom it leads to is timed
-    /// at the entry, or else by the calls that it makes. So is the jump of a function that does nothing but go on in another, if frame
-    /// descriptions say that nothing is on the stack. False if it does not lie there, or leads to what is not opened.
+    /// A call under the hook at its function's entry, which carries it out, is not timed in its place. Its callee is
+    /// timed at the entry, or else by the callee's own calls. So is the target of a function that only jumps, if
+    /// frame descriptions say that the stack is empty. Returns false if the call does not lie there, or leads to a
+    /// function that is not expanded.
     fn time_under_entry(
         &mut self,
         function: Location,
@@ -201,8 +203,8 @@ impl Refiner {
         }
     }
 
-    /// Opens a function whose calls are to lie below what leads to it; behind a jump it is the search that does so, where the time of the
-    /// function that jumps is worth it. False if nothing was opened.
+    /// Expands a function whose calls are to lie below the call that leads to it. Below a jump the search does that,
+    /// where the time of the jumping function is worth it. Returns false if nothing was expanded.
     pub(super) fn open_below(
         &mut self,
         below: Below,
@@ -226,8 +228,8 @@ impl Refiner {
         self.known.function(callee).calls == Calls::NotOpened && self.open(callee, code)
     }
 
-    /// The calls of a function that is timed neither where it is called nor at its entry lie below its caller's. What it does itself, and in
-    /// calls of it that cannot be timed, stands in the caller's own time.
+    /// A function may be timed neither where it is called nor at its entry. Its calls then lie below its caller's,
+    /// and its own time, with calls that cannot be timed, is part of the caller's own time.
     fn open_through(
         &mut self,
         below: Below,
@@ -259,7 +261,7 @@ impl Refiner {
     }
 }
 
-/// The function in which another goes on by a jump that cannot be redirected, and why it cannot.
+/// The function in which another continues by a jump that cannot be redirected, and the reason.
 fn jumps_to(
     function: Location,
     site: &Site,

@@ -75,7 +75,7 @@ impl Default for Search {
 }
 
 impl Search {
-    /// Takes note of how many intervals there are.
+    /// Notes the number of intervals.
     pub(in crate::profile) fn note_intervals(&mut self, intervals: u64) {
         self.intervals = intervals;
         if intervals > 0 && self.first_interval.is_none() {
@@ -163,7 +163,7 @@ impl Search {
         }
     }
 
-    /// What the observer does not know: steps, or once that there are none left.
+    /// News for the observer: steps, or once that none are left.
     pub(super) fn news(&mut self, next: &[Candidate], is_at_end: bool) -> Option<Vec<Candidate>> {
         let is_news = !next.is_empty() || (is_at_end && !self.is_rest_reported);
         is_news.then(|| {
@@ -217,7 +217,7 @@ pub struct Trapping {
     pub(super) is_sampled: bool,
 }
 
-/// A function that is timed at its entry, because what leads to it cannot be timed where it is, or not by whom it leads to.
+/// A function that is timed at its entry, because a call to it cannot be timed in its place, or not by callee.
 #[derive(Clone, Copy, Debug)]
 pub struct AtEntry {
     pub(super) below: Below,
@@ -229,7 +229,7 @@ pub struct AtEntry {
 /// What leads to a function that is timed at its entry.
 #[derive(Clone, Copy, Debug)]
 pub enum Below {
-    /// A call through a pointer, or one of the C library that calls back, with a probe of its own.
+    /// A call through a pointer, or one of the C library that calls back, with a separate probe.
     Probe(u32),
     /// A jump in another function that cannot be redirected.
     Jump {

@@ -1,6 +1,6 @@
-//! Learning whom calls through pointers call, and what the C library is given to call back: the calls are trapped for a moment, and the
-//! functions that were met are timed at their entries, or else by their own calls. What is called too often for that is trapped now and
-//! then ([`allowance`]; `patch/src/trap_budget.rs` is the agent's side).
+//! Discovers the callees of calls through pointers, and the callbacks given to the C library. The calls are trapped
+//! for a moment, and the discovered functions are timed at their entries, or else by their own calls. A call that is
+//! made too often for that is trapped at times only ([`allowance`]; `patch/src/trap_budget.rs` is the agent's side).
 
 mod allowance;
 
@@ -168,7 +168,8 @@ impl Refiner {
     }
 }
 
-/// Whether calls were trapped for long enough, for so long in all and since one was met, in so many intervals; all of them or a sample.
+/// Whether calls were trapped for long enough: in all, since the last discovery, and for enough intervals; all of the
+/// calls or a sample.
 fn is_enough(ran: Duration, met: Option<Duration>, intervals: u64, is_sampled: bool) -> bool {
     // A sample takes longer to show the same.
     let least = if is_sampled { SAMPLED } else { DISCOVERY };
@@ -188,8 +189,9 @@ pub fn is_discovered_only(site: &Site) -> bool {
 mod tests {
     use super::*;
 
-    /// Thousands of intervals a second: a tenth of a second. A hundred a second, of which one in eight is slow: most of a tenth of a
-    /// second's ten have none. Nothing met: until intervals have shown that there is nothing to meet.
+    /// With thousands of intervals a second, a tenth of a second suffices. With a hundred a second, and one in eight
+    /// slow, most tenths of a second have no slow one. Without a discovery, trapping lasts until enough intervals
+    /// have shown that there is nothing to discover.
     #[test]
     fn rare_intervals_are_trapped_for_longer() {
         let enough = |ran, met: Option<u64>, intervals| {

@@ -1,4 +1,4 @@
-//! Programs of which a search may find out what varies.
+//! Programs whose cause of variance a search may find.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ pub(super) const ROOT: u64 = 1;
 /// The one with the loop.
 pub(super) const LOOP: u64 = 50;
 
-/// Who calls whom, each function once, and the share of each function's own time by phase of the load.
+/// Callers and callees, each function once, and the share of each function's own time by phase of the load.
 pub(super) struct Program {
     pub(super) calls: Vec<(u64, u64)>,
     pub(super) own: HashMap<u64, [f64; 2]>,
@@ -25,8 +25,8 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// A chain of so many calls, whose last function has `culprit`, beside functions of a share of one in a hundred below
-    /// each other, each of which makes two small calls, and a chain that has a share in the second phase alone.
+    /// A chain of `depth` calls, whose last function has `culprit`. Each of its functions has a second callee with a
+    /// hundredth of the share, which makes two small calls. Another chain has a share in the second phase alone.
     pub(super) fn new(depth: u64, culprit: [f64; 2], late: [f64; 2]) -> Program {
         let (mut calls, mut own) = (Vec::new(), HashMap::new());
         for (first, shares) in [(100, culprit), (200, late)] {
