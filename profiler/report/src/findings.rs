@@ -51,10 +51,7 @@ fn amount(finding: &Finding, tail: &str) -> String {
     }
     if let Some(part) = finding.tail_share.get(tail) {
         let slowest = units::tail(tail);
-        text += &format!(
-            "; {} of the tail ({slowest})",
-            units::whole_percent(*part)
-        );
+        text += &format!("; {} of the tail ({slowest})", units::whole_percent(*part));
     }
     text + "."
 }

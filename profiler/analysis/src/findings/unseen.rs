@@ -240,10 +240,7 @@ mod tests {
             .iter()
             .map(|unseen| (unseen.name.as_str(), (100.0 * unseen.share).round()))
             .collect();
-        assert_eq!(
-            lines,
-            [("b", 45.0), ("body of a", 10.0), ("off-CPU", 5.0)]
-        );
+        assert_eq!(lines, [("b", 45.0), ("body of a", 10.0), ("off-CPU", 5.0)]);
         assert_eq!((&found[0].why, found[0].se), (&NotSplit::NotOpened, 0.02));
     }
 }

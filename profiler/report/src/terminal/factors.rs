@@ -15,7 +15,8 @@ pub(super) fn render(profile: &Profile, paths: &Paths, style: &Style) -> String 
     let shown = &profile.factors[..profile.factors.len().min(style.rows)];
     let left_out = profile.factors.len() - shown.len();
     let remark = match left_out {
-        0 => "functions ranked by score; they overlap, so they may add up to more than 100 %".to_string(),
+        0 => "functions ranked by score; they overlap, so they may add up to more than 100 %"
+            .to_string(),
         n => format!("functions ranked by score; they overlap; {n} more not shown"),
     };
     let mut out = title("FACTORS", &remark, style);
