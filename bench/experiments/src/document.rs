@@ -83,7 +83,7 @@ pub fn summary(outcomes: &[Outcome]) -> String {
         ""
     };
     format!(
-        "Verdicts on {} items{effort}, of several claims the worst: {}.",
+        "Verdicts on {} items{effort}: {}. An item with several claims has the worst of their verdicts.",
         outcomes.len(),
         all.map(count).join(", ")
     )
