@@ -94,8 +94,8 @@ const names = () => !profile.names ? null
     () => profile.names.map((file) => el("p", {}, file)));
 
 const waits = () => [
-  profile.doing ? closedSection("Where time goes", "Time of the critical path, so that parallel work counts once. What other threads did while the interval was blocked is in the flame graph below the wait.", () => timeSpent(profile.doing)) : null,
-  profile.waits ? closedSection("Waits", "On the critical paths of intervals, with the waker that ended each.", () => waitTable(profile.waits)) : null,
+  profile.doing ? closedSection("Time breakdown", "Time of the critical path, so that parallel work counts once. What other threads did while the interval was blocked is in the flame graph below the wait.", () => timeSpent(profile.doing)) : null,
+  profile.waits ? closedSection("Waiters and wakers", "Waits on critical paths, longest in total first.", () => waitTable(profile.waits)) : null,
 ];
 
 // What this is and how much of it is known, in a line.

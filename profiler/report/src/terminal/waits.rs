@@ -20,8 +20,8 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
         0 => String::new(),
         n => format!("; {} smaller ones left out", units::count(n as u64)),
     };
-    let remark = format!("on the critical paths of intervals, longest total first{left_out}");
-    let mut out = title("WAITS", &remark, style);
+    let remark = format!("waits on critical paths, longest in total first{left_out}");
+    let mut out = title("WAITERS AND WAKERS", &remark, style);
     let heading = "  of variance      total     waits      mean  waits in";
     out.push_str(&style.paint().dim(heading));
     out.push('\n');
