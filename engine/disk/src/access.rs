@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// How a file's data travels.
+/// The way of a file's data to the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Through the operating system's page cache.
@@ -106,7 +106,7 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// What the user can do about `error`, to be put behind its text; empty if nothing is known to help.
+/// Advice to the user about `error`, to follow its text; empty if no remedy is known.
 pub fn advice(error: &io::Error) -> &'static str {
     if error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error()) {
         return "; give a shorter name: most file systems take 255 bytes, and 4095 with all directories";

@@ -4,8 +4,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// What offsets, lengths and addresses of direct I/O are multiples of, in bytes: the sector size of current disks,
-/// and the largest any common file system asks for.
+/// Alignment of offsets, lengths and addresses in direct I/O, in bytes: the sector size of current disks, and the
+/// largest alignment that any common file system asks for.
 pub const ALIGNMENT: usize = 4096;
 
 /// A zero-initialised byte buffer whose address is a multiple of [`ALIGNMENT`].

@@ -1,10 +1,10 @@
 //! Telling a file that was made and not yet written to from somebody else's.
 //!
-//! Whoever opens a file to write over it must know that nobody else needs it. A power failure may leave any of the
-//! sectors written since the last sync, so a file whose first sector is zeros says nothing by itself. The rule for
-//! the files of pages, log and store is therefore: **the beginning with the magic number is durable before anything
-//! else is written that is not zeros.** A file that begins with zeros and holds anything else is then foreign. A
-//! [file of zeros](is_blank) may be overwritten.
+//! A file may be opened for overwriting only if nobody else needs it. A power failure may leave any of the sectors
+//! written since the last sync, so a first sector of zeros proves nothing by itself. Therefore the files of pages,
+//! log and store follow a rule: **the beginning with the magic number is durable before anything else is written that
+//! is not zeros.** A file that begins with zeros and holds anything else is then foreign. A [file of zeros](is_blank)
+//! may be overwritten.
 
 use std::io;
 

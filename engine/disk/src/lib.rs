@@ -13,13 +13,12 @@
 //! * [`Background`]: the thread that log, pages and store each have for writing in the background.
 //! * [`is_blank`]: tells a file that was made and not yet written to from somebody else's.
 //!
-//! ## What a caller may rely on
-//! Data is durable once [`File::sync_data`] returned `Ok` after the write, and a name once [`Directory::sync`] did.
-//! Until then a power failure may keep any subset of the sectors written, in any order. After a **failed** sync the
-//! data written since the last successful one is lost, even if a later sync succeeds: Linux marks the pages clean
-//! (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). Callers stop using the file. The next
-//! opening writes again all data that it relies on and that may not have been synced: reading it back proves nothing,
-//! neither after a failed sync nor after a kill.
+//! ## What a caller may rely on Data is durable once [`File::sync_data`] returned `Ok` after the write, and a name
+//! once [`Directory::sync`] did. Until then a power failure may keep any subset of the sectors written, in any order.
+//! After a **failed** sync the data written since the last successful one is lost, even if a later sync succeeds:
+//! Linux marks the pages clean (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). Callers
+//! stop using the file. The next opening writes all data again that it relies on and that may not have been synced.
+//! Reading it back proves nothing, neither after a failed sync nor after a kill.
 //!
 //! ## API
 //! ```text

@@ -42,8 +42,8 @@ impl RealDirectory {
             sync_parent(made)?;
         }
         if missing == 0 {
-            // Whoever made it may have been killed before its name was durable. A user who may not read its directory
-            // has not made it.
+            // The process that made it may have been killed before its name was durable. A user who may not read its
+            // directory has not made it.
             let _ = sync_parent(&path);
         }
         Ok(Arc::new(RealDirectory { path }))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::{Access, Create, Directory, DirectoryLock, File};
 
-/// What stands between those who use a file and the file.
+/// A layer between a file and its users.
 pub(crate) trait Between: Send + Sync {
     /// A write, which goes to the file.
     fn write(&self, file: &dyn File, data: &[u8], offset: u64) -> io::Result<()> {

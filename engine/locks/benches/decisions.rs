@@ -1,8 +1,8 @@
-//! How the time of a decision grows with the length of the queue: `cargo bench -p evenkeel-locks --bench decisions`.
+//! Growth of a decision's time with the length of the queue: `cargo bench -p evenkeel-locks --bench decisions`.
 //!
-//! Every schedule at queue lengths from 1 to 1000, all in turn in each round; medians over the rounds. The exponent is
-//! the slope of the least-squares line through the logarithms from length 32 on, where constant costs are behind: 1 is
-//! linear, the papers' decisions are quadratic (dissertation section 4.5).
+//! Every schedule at queue lengths from 1 to 1000, all in turn in each round; medians over the rounds. The exponent
+//! is the slope of the least-squares line through the logarithms from length 32 on, where constant costs no longer
+//! matter. An exponent of 1 is linear; the papers' decisions are quadratic (dissertation section 4.5).
 
 #[path = "support/statistics.rs"]
 mod statistics;

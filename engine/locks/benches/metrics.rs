@@ -1,9 +1,9 @@
-//! What the metrics cost, on against off, in turn: `cargo bench -p evenkeel-locks --bench metrics`.
+//! Cost of the metrics, on against off, in turn: `cargo bench -p evenkeel-locks --bench metrics`.
 //!
-//! Off (`Config::metrics`) leaves out the time spent on contended objects and the waits by object and holder; the plain
-//! counters stay, so what an uncontended lock pays (one addition to a number in a cache line it has just written) is in
-//! both, and its ratio shows how far a ratio of 1 can stray. One thread asks asynchronously, so that no context switch
-//! hides the difference.
+//! Off (`Config::metrics`) omits the time spent on contended objects and the waits by object and holder. The plain
+//! counters stay, so their cost for an uncontended lock (one addition in a cache line that it has just written) is in
+//! both. The ratio for that lock shows how far a ratio of 1 can stray. One thread asks asynchronously, so that no
+//! context switch hides the difference.
 
 #[path = "support/statistics.rs"]
 mod statistics;
@@ -43,8 +43,8 @@ fn uncontended_ns(locks: &LockManager<u64>) -> f64 {
     started.elapsed().as_nanos() as f64 / LOCKS as f64
 }
 
-/// Nanoseconds from a lock to the end of the wait of another transaction for it: lock, wait, release with the decision,
-/// the waiter's notice, its release.
+/// Nanoseconds of a lock that another transaction waits for: lock, wait, release with the decision, the waiter's
+/// notice, its release.
 fn contended_ns(locks: &LockManager<u64>, objects: u64) -> f64 {
     let mut context = Context::from_waker(Waker::noop());
     let (mut holder, mut waiter) = (locks.begin(), locks.begin());

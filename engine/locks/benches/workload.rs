@@ -21,7 +21,7 @@ use run::run;
 
 /// Transactions of each thread in the validating run.
 const VALIDATED_TXNS_EACH: u64 = 2000;
-/// Threads: more than processors, so that holders are interrupted, as they are in servers.
+/// More threads than processors, so that holders are interrupted, as in servers.
 const THREADS: u64 = 4;
 
 /// Four threads on eight objects in all modes, with upgrades, no timeouts: three requests a transaction at most, and up

@@ -33,10 +33,10 @@ pub enum ConfigError {
     },
 }
 
-/// How a lock manager works.
+/// Configuration of a lock manager.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
-    /// How conflicts are decided. The one part that can change later: [`crate::LockManager::set_rules`].
+    /// Rules for conflicts: the only part that can change later ([`crate::LockManager::set_rules`]).
     pub rules: Rules,
     /// Parts of the table locked separately, rounded up to a power of two; at most [`SHARDS_MAX`].
     pub shards: usize,
@@ -90,7 +90,7 @@ impl Rules {
     }
 }
 
-/// What is known of a transaction when it begins.
+/// Facts about a transaction at its beginning.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct TxnOptions {
     /// Its type, for hLDSF's estimates and for the metrics.

@@ -6,7 +6,7 @@
 
 use crate::graph::{Graph, TxnIndex};
 
-/// What happens when waiting might deadlock.
+/// Action where a wait might deadlock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeadlockPolicy {
     /// Wait, and abort a transaction of every cycle the moment it closes.
@@ -93,7 +93,7 @@ mod tests {
         })
     }
 
-    /// `waiter` waits for an object of its own that `holder` holds.
+    /// Makes `waiter` wait for a separate object that `holder` holds.
     fn wait_for(graph: &mut Graph, waiter: TxnIndex, holder: TxnIndex) {
         let object = graph.add_queue();
         graph.hold(holder, object, X);

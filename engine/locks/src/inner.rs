@@ -1,4 +1,4 @@
-//! What all handles of one lock manager share: the table, the wait-for graph, the clock.
+//! State shared by all handles of one lock manager: the table, the wait-for graph, the clock.
 //!
 //! Order of locks: graph, then one shard, then one transaction's cell. An uncontended request takes its shard only.
 
@@ -29,7 +29,7 @@ pub(crate) struct ManagerInner<K> {
     deciding_ns: AtomicU64,
 }
 
-/// How far a request got.
+/// Progress of a request.
 pub(crate) enum Progress {
     Granted,
     Waiting,
@@ -128,7 +128,7 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
         }
     }
 
-    /// What was counted since the beginning.
+    /// Metrics since the beginning.
     pub(crate) fn metrics(&self) -> Metrics<K> {
         let uncontended_grants = self.table.grants();
         let queues = self.queues.lock();

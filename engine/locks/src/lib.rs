@@ -1,10 +1,10 @@
 //! A lock manager to embed, in which a *schedule* decides who is granted when several transactions wait for a lock.
 //!
-//! Nearly every lock manager answers "the first come". Which order is chosen decides throughput, mean latency and its
-//! variance under contention; the schedules here are those of Huang et al., "A Top-Down Approach to Achieving
-//! Performance Predictability in Database Systems" (SIGMOD 2017, VATS), Tian et al., "Contention-Aware Lock Scheduling
-//! for Transactional Databases" (VLDB 2018, LDSF and bLDSF), chapter 4 of the first author's dissertation (hLDSF), and some
-//! beyond the papers that look at the ages of dependents.
+//! Most lock managers grant first come, first served. The order decides throughput, mean latency and its variance
+//! under contention. The schedules here come from Huang et al., "A Top-Down Approach to Achieving Performance
+//! Predictability in Database Systems" (SIGMOD 2017, VATS), from Tian et al., "Contention-Aware Lock Scheduling for
+//! Transactional Databases" (VLDB 2018, LDSF and bLDSF), and from chapter 4 of the first author's dissertation
+//! (hLDSF). Some go beyond the papers and look at the ages of dependents.
 //!
 //! * [`LockManager`] and [`Transaction`]: strict two-phase locking over any hashable object, blocking and asynchronous.
 //! * [`schedule`]: each schedule one file, a pure decision.
@@ -12,8 +12,9 @@
 //!   lock manager and the simulator run this same code.
 //!
 //! # Embedding
-//! An engine locks before it reads or writes (intention modes on what contains the object), keeps the locks until after
-//! its commit or undo, and retries victims with their birth kept, so that they get older and in the end through.
+//! An engine locks before it reads or writes, with intention modes on the containing objects. It keeps the locks
+//! until after its commit or undo. It retries victims with their birth kept, so that they get older and finally
+//! succeed.
 //!
 //! ```
 //! use std::time::Duration;
@@ -47,8 +48,8 @@
 //! # Ok::<(), LockError>(())
 //! ```
 //!
-//! [`Transaction::lock_async`] waits on the same queues without blocking a thread; [`Transaction::canceller`] ends waits
-//! from outside; [`LockManager::metrics`] and [`LockManager::wait_for_graph`] show what goes on.
+//! [`Transaction::lock_async`] waits in the same queues without blocking a thread. [`Transaction::canceller`] ends
+//! waits from outside. [`LockManager::metrics`] and [`LockManager::wait_for_graph`] show the present state.
 
 mod config;
 pub mod contention;

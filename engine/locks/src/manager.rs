@@ -58,7 +58,7 @@ impl<K: Hash + Eq + Clone> LockManager<K> {
         Transaction::new(Arc::clone(&self.manager), self.manager.new_owner(options))
     }
 
-    /// How it works now.
+    /// Its present configuration.
     pub fn config(&self) -> Config {
         self.manager.config()
     }
@@ -102,7 +102,7 @@ impl<K: Hash + Eq + Clone> LockManager<K> {
         self.manager.holders(key)
     }
 
-    /// What was counted since the beginning.
+    /// Metrics since the beginning.
     pub fn metrics(&self) -> Metrics<K> {
         self.manager.metrics()
     }

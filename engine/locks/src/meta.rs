@@ -1,6 +1,6 @@
-//! What a transaction is to the wait-for graph: its place there, and what is known of it from its beginning.
+//! A transaction in the wait-for graph: its place there, and the facts known from its beginning.
 
-/// What schedules and policies know of a transaction from its beginning.
+/// Facts that schedules and policies know of a transaction from its beginning.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TxnMeta {
     /// Unique, increasing with the order of creation; orders transactions of equal birth.

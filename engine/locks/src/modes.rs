@@ -1,7 +1,7 @@
 //! Lock modes of multi-granularity locking: intention, shared and exclusive.
 //!
-//! The two matrices are those of Gray, Lorie, Putzolu and Traiger, "Granularity of Locks and Degrees of Consistency in
-//! a Shared Data Base" (1976), tables 1 and 2. The papers the schedules come from use `S` and `X` only.
+//! The two matrices are those of Gray, Lorie, Putzolu and Traiger, "Granularity of Locks and Degrees of Consistency
+//! in a Shared Data Base" (1976), tables 1 and 2. The papers of the schedules use `S` and `X` only.
 
 /// A lock mode. The order of the variants is that of their discriminants and means nothing by itself; strength is given
 /// by [`Mode::covers`].
@@ -152,7 +152,7 @@ impl ModeSet {
     }
 }
 
-/// How many requests or grants there are of each mode.
+/// Number of requests or grants in each mode.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ModeCounts {
     counts: [u32; Mode::COUNT],
@@ -176,7 +176,7 @@ const ONE: [ModeCounts; Mode::COUNT] = {
 };
 
 impl ModeCounts {
-    /// One of `mode`, none of the others.
+    /// A single one of `mode`.
     pub fn one(mode: Mode) -> ModeCounts {
         ONE[mode as usize]
     }
@@ -187,7 +187,7 @@ impl ModeCounts {
         self.present = self.present.with(mode);
     }
 
-    /// Counts one less of `mode`, of which there must be one.
+    /// Counts one less of `mode`.
     pub fn remove(&mut self, mode: Mode) {
         let count = &mut self.counts[mode as usize];
         *count = count.checked_sub(1).expect("what is removed was counted");

@@ -1,15 +1,15 @@
-//! What a lock manager counts, cheap enough to leave on.
+//! Counters of a lock manager, cheap enough to leave on.
 
 pub use crate::counters::{Counters, LENGTH_BUCKETS, ScheduleCounts};
 use crate::error::TxnId;
 use crate::modes::Mode;
 
-/// What a lock manager counted since its beginning.
+/// Counters of a lock manager since its beginning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metrics<K> {
     /// Locks granted without touching the wait-for graph.
     pub uncontended_grants: u64,
-    /// What happened on contended objects.
+    /// Counters of contended objects.
     pub contention: Counters,
     /// Time spent on contended objects (queues, cycles, decisions, dependency sets), estimated from a random eighth of the
     /// occasions.
@@ -23,7 +23,7 @@ pub struct Metrics<K> {
 /// One waiting transaction in a snapshot of the wait-for graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wait<K> {
-    /// Who waits.
+    /// The waiter.
     pub txn: TxnId,
     /// For which object.
     pub key: K,

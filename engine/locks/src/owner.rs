@@ -13,7 +13,7 @@ use crate::sync::{Condvar, Mutex};
 /// No place in the wait-for graph.
 const NOT_IN_GRAPH: u32 = u32::MAX;
 
-/// How a wait ended: the mode held now and when it was granted, or why not.
+/// End of a wait: the mode held now and the time of its grant, or the error.
 pub(crate) type WaitEnd = Result<(Mode, u64), LockError>;
 
 /// A transaction, compared by identity.
@@ -110,7 +110,7 @@ impl Owner {
         }
     }
 
-    /// How the wait ended, if it has.
+    /// The end of the wait, if it has ended.
     pub(crate) fn take_end(&self) -> Option<WaitEnd> {
         self.0.cell.lock().end.take()
     }

@@ -4,7 +4,7 @@
 //! decided against the *granted set*, never by its place in the queue. So re-ordering a queue cannot produce two
 //! conflicting grants (MariaDB MDEV-16664).
 //!
-//! # Who may be granted
+//! # Rules for grants
 //! * A *newcomer* is granted at once if it is compatible with everything granted and conflicts with no waiter: the
 //!   papers' `A_req` (dissertation section 4.2.3).
 //! * An *upgrader* (a holder that waits for a stronger mode) is granted as soon as no other holder conflicts with its
@@ -12,14 +12,14 @@
 //! * A waiter is *blocked* if a granted lock conflicts with its mode. It is *eligible* if it is not blocked and
 //!   conflicts with no waiter that is. With `S` and `X` alone this is line 1 of the papers' algorithms 5 to 7: while
 //!   a reader holds and a writer waits, no waiter is eligible. Once the object is free, all are. With intention modes
-//!   it does not make an `IX` request wait for an `IS` holder nobody objects to.
+//!   an `IX` request need not wait for an `IS` holder that conflicts with nothing.
 //! * Among eligible waiters that conflict, the schedule chooses.
 //!
-//! # Whom a waiter waits for
-//! Precisely the holders whose release is needed before it becomes eligible: those it conflicts with, and those a
-//! conflicting waiter conflicts with. These depend on modes only, so they are one [`ModeSet`] a mode
-//! ([`Queue::blocking_modes`]), and these are the edges of the wait-for graph: every holder of a shared lock counts,
-//! not one representative.
+//! # Holders that a waiter waits for
+//! A waiter waits for exactly the holders whose release it needs to become eligible: those that conflict with it, and
+//! those that conflict with a conflicting waiter. These depend on modes only, so they are one [`ModeSet`] a mode
+//! ([`Queue::blocking_modes`]). They are the edges of the wait-for graph: every holder of a shared lock counts, not
+//! one representative.
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ use crate::modes::{MODES, Mode, ModeCounts, ModeSet};
 /// One waiting request.
 #[derive(Clone, Debug)]
 pub struct Waiter {
-    /// Who waits.
+    /// The waiting transaction.
     pub txn: TxnIndex,
     /// The mode it will hold once granted; of an upgrader the supremum of what it holds and what it asked for.
     pub mode: Mode,
@@ -42,7 +42,7 @@ pub struct Waiter {
     pub birth_ns: u64,
     /// When the request began to wait.
     pub since_ns: u64,
-    /// How many decisions have granted a later arrival before this request (see [`crate::starvation`]).
+    /// Number of decisions that granted a later arrival before this request (see [`crate::starvation`]).
     pub overtaken: u32,
 }
 

@@ -1,8 +1,8 @@
 //! Random numbers that are the same on every machine and in every version.
 //!
-//! A decision must be reproducible from its seed alone, so the generator is part of the code: SplitMix64 (Steele, Lea
-//! and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014), with Lemire's bounded reduction ("Fast
-//! Random Integer Generation in an Interval", TOMACS 2019).
+//! A decision must be reproducible from its seed alone, so the generator is part of the code. It is SplitMix64
+//! (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014), with Lemire's bounded
+//! reduction ("Fast Random Integer Generation in an Interval", TOMACS 2019).
 
 /// A seeded stream of random numbers.
 #[derive(Clone, Debug)]

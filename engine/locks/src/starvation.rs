@@ -6,7 +6,7 @@
 use crate::modes::ModeSet;
 use crate::queue::Queue;
 
-/// What keeps a waiter from waiting for ever.
+/// Policies that keep a waiter from waiting for ever.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Starvation {
     /// Nothing beyond the schedule itself. FIFO and VATS do not starve.

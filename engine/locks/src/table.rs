@@ -38,13 +38,13 @@ pub(crate) enum Locks {
 pub(crate) struct Request<'k, K> {
     pub(crate) key: &'k K,
     pub(crate) hash: u64,
-    /// What the transaction holds there.
+    /// The mode that the transaction holds there.
     pub(crate) held: Option<Mode>,
-    /// What it will hold.
+    /// The mode that it will hold.
     pub(crate) target: Mode,
 }
 
-/// What the table could do by itself.
+/// Result of the table's fast path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Quick {
     /// The lock is granted, or released.

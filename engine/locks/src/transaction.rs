@@ -186,7 +186,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         Ok(progress)
     }
 
-    /// What to ask for; nothing if the lock is held already.
+    /// The request to make; `None` if the lock is held already.
     fn request<'k>(&mut self, key: &'k K, mode: Mode) -> Result<Option<Request<'k, K>>, LockError> {
         self.abandon_wait();
         self.owner.check()?;
@@ -221,7 +221,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         true
     }
 
-    /// How the wait ended, if it has; otherwise `waker` will be woken.
+    /// The end of the wait, if it has ended; otherwise `waker` will be woken.
     pub(crate) fn poll_wait(&mut self, waker: &Waker) -> Poll<Result<(), LockError>> {
         self.owner.poll(waker).map(|end| self.finish_wait(end))
     }

@@ -30,7 +30,7 @@ pub(crate) struct WaitQueues<K> {
     woken: Vec<Owner>,
 }
 
-/// What became of a request in the wait-for graph.
+/// Result of entering a request into the wait-for graph.
 pub(crate) enum Entered {
     Granted,
     Waiting,

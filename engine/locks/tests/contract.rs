@@ -219,7 +219,7 @@ fn a_forgotten_future_does_not_wait_for_ever() {
     txn.lock(&2, Mode::X).expect("free");
     assert!(locks.wait_for_graph().is_empty());
     assert_eq!(txn.locks_held(), 1);
-    // So does the end; what was granted meanwhile is released.
+    // The end releases too; a lock granted in between is released.
     forget(&mut txn, 1);
     holder.release_all();
     assert_eq!(locks.locked_objects(), 2);

@@ -25,7 +25,7 @@ fn until_waiting(locks: &LockManager<u64>, count: usize) {
 #[test]
 fn reordering_never_grants_conflicting_exclusive_locks() {
     // MariaDB MDEV-16664: VATS granted a second exclusive lock after re-ordering the queue. Here an older transaction
-    // arrives behind a younger one, and the counter each increments without atomics would lose updates.
+    // arrives after a younger one. Each increments the counter without atomics, which would lose updates.
     struct Shared(std::cell::UnsafeCell<u64>);
     // SAFETY: accessed only under the exclusive lock on object 1, which is what the test is about.
     unsafe impl Sync for Shared {}
@@ -181,7 +181,7 @@ fn a_cycle_through_the_second_of_two_readers_is_found() {
                 outcome
             });
             until_waiting(&locks, 1);
-            // The writer is the youngest, hence the victim.
+            // The writer is the youngest, and so the victim.
             let error = writer.lock(&1, Mode::X).expect_err("a deadlock");
             let LockError::Deadlock { cycle } = &error else {
                 panic!("{error:?}")
@@ -253,7 +253,8 @@ impl Wake for Alarm {
 
 #[test]
 fn exactly_the_granted_waiters_wake() {
-    // RocksDB wakes everybody on a stripe. Here a release wakes whom it granted: one of the writers, or both readers.
+    // RocksDB wakes all waiters of a stripe. Here a release wakes only those that it granted: one of the writers, or
+    // both readers.
     let locks = manager(ScheduleKind::Fifo);
     let mut holder = locks.begin();
     holder.lock(&1, Mode::X).expect("free");
@@ -283,7 +284,7 @@ fn exactly_the_granted_waiters_wake() {
     assert_eq!(woken(), [1, 0, 0, 0]);
     assert_eq!(txns[0].mode_of(&1), Some(Mode::X));
 
-    // Two readers at once, and not the writer behind them.
+    // Two readers at once, and not the writer after them.
     let [first, second, third, fourth] = &mut txns;
     let mut waits = [
         Box::pin(second.lock_async(&1, Mode::S)),

@@ -1,10 +1,10 @@
 //! Commits over threads, streams, policies and block sizes, on a directory of the disk under the target directory.
 //!
 //! `cargo bench -p evenkeel-log -- [SECONDS]` prints one line for each configuration: commits a second, mean,
-//! standard deviation and 99th percentile of the commit's latency, and batches, so the size of a group.
-//! Configurations are interleaved in rounds and the medians over rounds printed. The streams of the first part share
-//! the machine's disk; those of the second have simulated devices of their own, whose syncs take a millisecond and in
-//! one of twenty cases ten.
+//! standard deviation and 99th percentile of the commit's latency, and the number of batches, which gives the size of
+//! a group. Configurations are interleaved in rounds, and the medians over rounds printed. The streams of the first
+//! part share the machine's disk. Those of the second part have separate simulated devices, whose syncs take a
+//! millisecond, and in one of twenty cases ten.
 
 mod devices;
 

@@ -7,7 +7,7 @@
 
 use crate::limits::STREAMS_MAX;
 
-/// One batch number for each stream; 0 where none.
+/// One batch number for each stream; 0 where there is none.
 pub(crate) type Vector = [u64; STREAMS_MAX];
 
 /// No batch of any stream.

@@ -31,16 +31,16 @@ pub(crate) enum Caller {
     Other,
 }
 
-/// What one stream knows of its committers.
+/// Facts of one stream about its committers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GroupCommitDelay {
     /// Committers in the batch that is collecting.
     present: usize,
-    /// Those in the batch that is being written, or was last.
+    /// Committers in the batch that is being written, or was last.
     sealed: usize,
     /// Number of committers to wait for.
     expected: usize,
-    /// How long writing and syncing a batch takes, averaged.
+    /// Average time of writing and syncing a batch.
     write_ns: u64,
     /// Delays in vain since the last that was not.
     in_vain: u32,
@@ -55,7 +55,7 @@ impl GroupCommitDelay {
         self.present
     }
 
-    /// How long a committer that could write the batch waits before; `None` if it does not.
+    /// The time that a committer waits before it writes the batch; `None` if it does not wait.
     pub(crate) fn delay(&self) -> Option<Duration> {
         let part = Duration::from_nanos(self.write_ns / PART).min(LONGEST);
         let worth_it = self.present < self.expected && self.undelayed == 0 && part >= SHORTEST;

@@ -1,4 +1,4 @@
-//! What can go wrong with a log.
+//! Errors of a log.
 
 use std::io;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ pub enum LogError {
     /// Reading or preparing files failed; the log is unharmed.
     #[error("log {doing}: {cause}{}", advice(cause))]
     Io {
-        /// What was tried.
+        /// The operation.
         doing: String,
-        /// What the disk said.
+        /// The disk's error.
         cause: Arc<io::Error>,
     },
     /// A write or sync failed, now or earlier. What had been acknowledged as durable is; the rest is unknown. Free
     /// space or repair the device, then reopen.
     #[error("the log failed while {doing} ({cause}); reopen it to recover what was durable")]
     Failed {
-        /// What was tried.
+        /// The operation.
         doing: String,
-        /// What the disk said.
+        /// The disk's error.
         cause: Arc<io::Error>,
     },
     /// Damage that no crash explains: something after it was written later than it was made durable.
@@ -36,7 +36,7 @@ pub enum LogError {
     Corrupt {
         /// Number of the stream, from 0.
         stream: usize,
-        /// What was found.
+        /// The finding.
         what: String,
     },
     /// A file that would be written over is not the log's.
@@ -115,7 +115,7 @@ impl LogError {
         }
     }
 
-    /// The same as a failure of the whole log.
+    /// The same error as a failure of the whole log.
     pub(crate) fn into_failure(self) -> LogError {
         match self {
             LogError::Io { doing, cause } => LogError::Failed { doing, cause },

@@ -20,7 +20,7 @@ use crate::format::{BatchHeader, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader};
 use crate::names::{log_name, new_name, prepared_name};
 use crate::sync::Mutex;
 
-/// How many files are kept to be used again.
+/// Most files that are kept to be used again.
 pub(crate) const MAX_SPARES: usize = 2;
 /// Zeros are written in pieces of this size.
 const FILL_BYTES: usize = 1 << 20;
@@ -35,7 +35,7 @@ pub(crate) struct Batch<'a> {
     pub payload: &'a [u8],
 }
 
-/// What writing a batch came to.
+/// Result of writing a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
     pub bytes: usize,
@@ -43,14 +43,14 @@ pub(crate) struct Written {
     pub new_file: bool,
 }
 
-/// What is the same for all files a stream writes until the log is closed.
+/// Data common to all files that a stream writes until the log is closed.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub directory: Arc<dyn Directory>,
     pub stream: usize,
     pub streams: usize,
     pub epoch: u64,
-    /// What recovery kept of the epoch before.
+    /// The part of the previous epoch that recovery kept.
     pub kept: Vector,
     pub segment_bytes: u64,
 }
@@ -85,7 +85,7 @@ pub(crate) struct StreamFiles {
     place: Place,
     /// None while there was no room for it since the log was opened.
     current: Option<Arc<CurrentFile>>,
-    /// Of the current file, or else of the last one.
+    /// Number of the current file, or else of the last one.
     number: u64,
     /// Where the next batch goes.
     offset: u64,
@@ -238,7 +238,7 @@ impl StreamFiles {
         self.current.clone()
     }
 
-    /// How many bytes can certainly be written, in batches and with one spare file left for the next opening.
+    /// Bytes that can certainly be written, in batches and with one spare file left for the next opening.
     pub(crate) fn room(&self) -> u64 {
         match self.spares.is_empty() {
             true => 0,
@@ -246,7 +246,7 @@ impl StreamFiles {
         }
     }
 
-    /// The same with no spare file left.
+    /// Like `room`, with no spare file left.
     pub(crate) fn left(&self) -> u64 {
         self.size.saturating_sub(self.offset) + self.spares.len() as u64 * self.spare_bytes()
     }
@@ -282,8 +282,8 @@ impl StreamFiles {
         self.spares.extend(spares);
     }
 
-    /// How many of the older files, from the first, have no record from `keep` on. The stream's last file stays even
-    /// if it is not being written: it records how far the stream had come.
+    /// Number of older files, from the first, without a record from `keep` on. The stream's last file stays even if
+    /// it is not being written: it records how far the stream had come.
     fn unneeded(&self, keep: Lsn) -> usize {
         let last = usize::from(self.current.is_none());
         let some = self.older.len().saturating_sub(last);
@@ -420,11 +420,11 @@ impl Place {
     }
 }
 
-/// What came of giving files to new use.
+/// Result of recycling files.
 pub(crate) struct Recycled {
     /// Names of those ready to be used again.
     pub spares: Vec<String>,
-    /// How many are files of the log no more, from the first.
+    /// Number of files, from the first, that no longer belong to the log.
     pub count: usize,
     /// Unless it is `Ok` a power failure may take the new names back.
     pub outcome: io::Result<()>,

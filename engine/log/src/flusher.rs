@@ -1,4 +1,4 @@
-//! What the log's background thread does: it writes and syncs under the lazy policies, and makes spare files before a committer
+//! The log's background thread: it writes and syncs under the lazy policies, and makes spare files before a committer
 //! needs one.
 //!
 //! The thread holds the log weakly, so a log without users is not kept alive. It knows of the log only [`Flushed`], so that this file
@@ -13,7 +13,7 @@ use evenkeel_disk::{Background, Cause};
 use crate::error::LogError;
 use crate::settings::{FlushPolicy, LogSettings};
 
-/// What a flusher works on: a log.
+/// The log, as a flusher sees it.
 pub(crate) trait Flushed: Send + Sync + 'static {
     /// The settings in force.
     fn settings(&self) -> LogSettings;

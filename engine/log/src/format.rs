@@ -30,7 +30,7 @@ const BATCH_MAGIC: u32 = 0x4B42_4C31;
 pub(crate) const VERSION: u32 = 1;
 const BATCH_FIXED_BYTES: usize = 56;
 
-/// What a file says about itself.
+/// The header of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FileHeader {
     pub number: u64,
@@ -93,7 +93,7 @@ impl FileHeader {
     }
 }
 
-/// What a batch says about itself.
+/// The header of a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BatchHeader {
     pub stream: usize,

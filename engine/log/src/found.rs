@@ -1,4 +1,4 @@
-//! What the files of a stream hold after a crash, each looked at by itself.
+//! Contents of a stream's files after a crash, each file examined by itself.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct FoundBatch {
 }
 
 impl FoundBatch {
-    /// Those without are marks: they say how far the streams are durable.
+    /// Whether it has records. A batch without is a mark that says how far the streams are durable.
     pub(crate) fn has_records(&self) -> bool {
         self.last > Lsn::ZERO
     }
@@ -37,7 +37,7 @@ pub(crate) struct FoundFile {
     pub header: FileHeader,
     /// The intact batches in a row from the start.
     pub batches: Vec<FoundBatch>,
-    /// How far each stream was durable according to anything in the file.
+    /// How far each stream was durable, as far as the file shows.
     pub durable: Vector,
     /// The largest LSN in anything in the file.
     pub newest: Lsn,

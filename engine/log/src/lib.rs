@@ -49,14 +49,13 @@
 //! After the first failed write or sync the log is *failed*: every later call returns that error, and nothing is
 //! retried. Reopen it to recover what was durable.
 //!
-//! ## Use by recovery
-//! `Log::open` finds the end, then writes again and syncs whatever nothing proves to be durable: after a kill or a
-//! failed sync it may exist only in the page cache. It continues with larger LSNs, in new files if there are spare
-//! ones. So the store may append compensation records at once, while it scans with `Recovered`, which yields only
-//! what was there before. "Larger" means larger than in the files, which may know less than was recycled. So the
-//! store calls `Log::skip_to` with its checkpoint's LSN, because redo skips what is not larger. The store keeps the
-//! LSN of its last checkpoint itself (`evenkeel_disk::write_atomically`). It recycles everything before the smallest
-//! of that LSN, the dirty pages' recovery LSNs and the first LSNs of running transactions.
+//! ## Use by recovery `Log::open` finds the end, then writes again and syncs whatever is not proven to be durable:
+//! after a kill or a failed sync it may exist only in the page cache. It continues with larger LSNs, in new files if
+//! there are spare ones. So the store may append compensation records at once, while it scans with `Recovered`, which
+//! yields only earlier records. "Larger" means larger than in the files, which may know less than was recycled. So
+//! the store calls `Log::skip_to` with its checkpoint's LSN, because redo skips what is not larger. The store keeps
+//! the LSN of its last checkpoint itself (`evenkeel_disk::write_atomically`). It recycles everything before the
+//! smallest of three: that LSN, the dirty pages' recovery LSNs, and the first LSNs of running transactions.
 
 mod closure;
 mod commit;

@@ -1,4 +1,4 @@
-//! How small and how large things may be.
+//! Bounds of sizes.
 
 /// The smallest block, in bytes.
 pub const BLOCK_BYTES_MIN: usize = 512;

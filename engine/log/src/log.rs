@@ -33,10 +33,10 @@ pub struct Log {
     commits_without_waiting: AtomicU64,
     commit_wait_ns: AtomicU64,
     pub(crate) flusher: Background,
-    /// How much was appended and is not written.
+    /// Bytes appended and not yet written.
     pub(crate) pending_bytes: AtomicU64,
     active_streams: AtomicUsize,
-    /// How much may be appended though the disk be full.
+    /// Bytes that may be appended even on a full disk.
     reserved: AtomicU64,
     /// Held while room is made.
     reserving: Mutex<()>,
@@ -51,9 +51,9 @@ pub(crate) struct StreamIo {
     pub batch: [Condvar; 2],
     /// Waiting for the end of a sync that somebody else runs.
     pub synced: Condvar,
-    /// How much can certainly be written to it, with a spare file left.
+    /// Bytes that can certainly be written to it, with a spare file left.
     room: AtomicU64,
-    /// The same with none.
+    /// Bytes that can be written with no spare file left.
     left: AtomicU64,
 }
 
@@ -435,7 +435,7 @@ impl Log {
         self.flusher.wake();
     }
 
-    /// What the log has done since it was opened.
+    /// Statistics since the log was opened.
     pub fn statistics(&self) -> LogStatistics {
         let (mut statistics, waiters) = {
             let state = self.state.lock();

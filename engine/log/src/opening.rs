@@ -12,17 +12,17 @@ use crate::recovery::LastEpoch;
 
 /// Files to write to.
 pub(crate) struct Begun {
-    /// Of each stream.
+    /// By stream.
     pub files: Vec<StreamFiles>,
-    /// How many batches each stream has in this epoch already.
+    /// Number of batches that each stream has in this epoch already.
     pub batches: Vector,
     /// Whether a batch has to say that those are durable.
     pub is_unmarked: bool,
 }
 
 /// Begins a new epoch in new files, if that leaves each stream a spare file. Otherwise an opening that is cut short
-/// would have taken the file that the next one needs for undoing, and no room may be taken before redo has enough.
-/// The log then continues the last epoch, if it can.
+/// would have taken the file that the next opening needs for undoing, and no room may be taken before redo has
+/// enough. The log then continues the last epoch, if it can.
 pub(crate) fn begin_files(
     directories: Vec<Arc<dyn Directory>>,
     last: LastEpoch,

@@ -1,4 +1,4 @@
-//! What is written to the log.
+//! Records of the log.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ pub struct NewRecord<'a> {
     pub prev: Lsn,
     /// Its kind; the log gives no meaning to it.
     pub kind: u8,
-    /// What it cannot do without.
+    /// The records that it depends on.
     pub depends: Depends<'a>,
     /// Its contents, at most [`PAYLOAD_BYTES_MAX`].
     pub payload: &'a [u8],

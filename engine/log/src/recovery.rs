@@ -32,7 +32,7 @@ use crate::scan::{KeptFile, Recovered};
 /// A stream's limit in an epoch whose files have all been recycled.
 const ALL: u64 = u64::MAX >> 1;
 
-/// What was found, and where the log continues.
+/// The result of the inspection, and where the log continues.
 pub(crate) struct Inspection {
     pub recovered: Recovered,
     pub epoch: LastEpoch,
@@ -45,9 +45,9 @@ pub(crate) struct Inspection {
 pub(crate) struct LastEpoch {
     /// 0 if there was none.
     pub number: u64,
-    /// What is kept of it.
+    /// The part of it that is kept.
     pub kept: Vector,
-    /// What was kept of the one before it.
+    /// The part of the previous one that was kept.
     pub kept_before: Vector,
     /// Whether its files can be continued: every batch that was declared durable is kept.
     pub can_go_on: bool,
@@ -154,7 +154,7 @@ fn last_epoch(streams: &[FoundStream], last: Option<&(u64, KeptBatches)>) -> Las
     }
 }
 
-/// What is kept of an epoch, and how much of it is known to be durable.
+/// The kept part of an epoch, and how much of it is known to be durable.
 struct KeptBatches {
     kept: Vector,
     durable: Vector,
@@ -234,7 +234,7 @@ fn extent(stream: &FoundStream, number: usize, epoch: u64) -> Result<(u64, u64),
     Ok((recycled, present))
 }
 
-/// What is kept of each stream, for recovery to read and for the log to continue.
+/// Keeps a part of each stream, for recovery to read and for the log to continue.
 fn keep(
     streams: Vec<FoundStream>,
     kept: &[(u64, Vector)],

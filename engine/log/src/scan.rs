@@ -112,7 +112,7 @@ struct Cursor {
     from: Lsn,
     files: VecDeque<KeptFile>,
     offset: u64,
-    /// Of the batch read last.
+    /// Records of the batch read last.
     records: VecDeque<Record>,
     batch: Vec<u8>,
 }

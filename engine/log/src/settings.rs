@@ -1,4 +1,4 @@
-//! What can be chosen.
+//! Settings.
 
 use std::time::Duration;
 
@@ -31,9 +31,9 @@ pub struct LogSettings {
     /// [`BLOCK_BYTES_MAX`]. Larger blocks waste more at small commits (SIGMOD 2017, appendix B, figure 4 right),
     /// smaller ones than the device's make it read before it writes.
     pub block_bytes: usize,
-    /// How many of the streams opened are used, from the first.
+    /// Number of the opened streams that are used, from the first.
     pub active_streams: usize,
-    /// How often the flusher runs under the lazy policies.
+    /// Interval of the flusher under the lazy policies.
     pub flush_interval: Duration,
     /// Most bytes that are collected in memory before an appender has to write; no more than a quarter of
     /// `segment_bytes`.
@@ -88,7 +88,7 @@ impl LogSettings {
         }
     }
 
-    /// So much is collected at most: several batches fit into a file.
+    /// Most bytes that are collected: several batches fit into a file.
     pub(crate) fn collected_bytes_max(&self) -> usize {
         self.buffer_bytes.min((self.segment_bytes / 4) as usize)
     }

@@ -1,4 +1,5 @@
-//! What all users of a log share, under one mutex: records not yet given to a stream, and how far each stream is.
+//! State shared by all users of a log, under one mutex: records not yet given to a stream, and the progress of each
+//! stream.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -39,7 +40,7 @@ pub(crate) struct Collected {
     pub needs: Vector,
 }
 
-/// How far a stream is. Its batch `sealed + 1` is the one collecting records.
+/// Progress of a stream. Its batch `sealed + 1` is the one collecting records.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     /// Somebody is writing a batch.
@@ -53,7 +54,7 @@ pub(crate) struct Stream {
     pub sealed: u64,
     pub written: u64,
     pub durable: u64,
-    /// What the sealed batches need that are not yet durable with what they need.
+    /// Dependencies of the sealed batches that are not yet durable with all their dependencies.
     needs: VecDeque<Vector>,
 }
 
@@ -65,7 +66,7 @@ struct Range {
     index: u64,
 }
 
-/// How far a record must have come.
+/// Progress that a record must have made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {
     /// The operating system has it.
@@ -233,8 +234,8 @@ impl State {
         }
     }
 
-    /// How long a committer waits for others to join the batch a stream collects; `None` if not at all. With several streams
-    /// others rather take a free one.
+    /// The time that a committer waits for others to join the batch a stream collects; `None` if it does not. With
+    /// several streams the others take a free one instead.
     pub(crate) fn group_commit_delay(&self, stream: usize, upto: u64) -> Option<Duration> {
         let at = &self.streams[stream];
         let can_write = upto > at.sealed && !at.busy;
@@ -269,8 +270,8 @@ impl State {
         (stream.sealed, batch, durable)
     }
 
-    /// What keeps a batch from having reached `level` with all it needs: the streams that lag, and up to where they
-    /// must come.
+    /// The streams that keep a batch from having reached `level` with all its dependencies, and the batch that each
+    /// must reach.
     pub(crate) fn lagging(&self, stream: usize, index: u64, level: Level) -> Vec<(usize, u64)> {
         let known = &self.closed[level as usize];
         if index <= known[stream] {

@@ -1,4 +1,4 @@
-//! What a log has done so far.
+//! Statistics of a log.
 
 /// Counts since the log was opened, from [`Log::statistics`](crate::Log::statistics).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct LogStatistics {
     pub commits_without_waiting: u64,
     /// Time committers spent in [`Log::commit`](crate::Log::commit), in nanoseconds.
     pub commit_wait_ns: u64,
-    /// One for each stream opened.
+    /// Statistics of each opened stream.
     pub streams: Vec<StreamStatistics>,
 }
 
@@ -24,7 +24,7 @@ pub struct StreamStatistics {
     pub batches: u64,
     /// Bytes written, padding included.
     pub bytes: u64,
-    /// Of them padding and batch headers.
+    /// The part of them that is padding and batch headers.
     pub padding_bytes: u64,
     /// Syncs.
     pub syncs: u64,

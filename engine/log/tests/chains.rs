@@ -1,6 +1,6 @@
-//! Chains of faults, by seed, on a log alone: work, recycling, openings cut short, and operations that fail, one after the other and
-//! each upon what the last one left. What a checkpoint would still need is there after every opening, and nothing that an opening
-//! has not kept comes back.
+//! Chains of faults, by seed, on a log alone: work, recycling, openings cut short, and operations that fail, one
+//! after the other. Each works on the state that the last one left. After every opening, everything that a checkpoint
+//! would still need is there, and nothing comes back that an opening has not kept.
 //!
 //! `scripts/planted-bugs.sh` puts bugs back that it has found, with the patches of `tests/planted`, and says which chain finds each.
 //! Of the first seed, on two processors that others wanted, too:
@@ -29,7 +29,7 @@ use std::time::Instant;
 /// Ten to twenty seconds.
 const CHAINS: u64 = 6000;
 
-/// What goes wrong with names while files are recycled or begun.
+/// Operations on names that fail while files are recycled or begun.
 const OPERATIONS: [Operation; 6] = [
     Operation::Rename,
     Operation::Rename,
@@ -110,7 +110,7 @@ impl Chain {
         Some(log)
     }
 
-    /// So many steps of work, or until the log fails.
+    /// Takes this many steps of work, or fewer if the log fails.
     fn work(&mut self, log: &Log, steps: u64) {
         let history = std::mem::take(&mut self.history);
         let mut workload = Workload::new(self.rng.random_range(0..1 << 40), false, history);

@@ -124,8 +124,8 @@ fn needing_everything_gives_a_prefix() {
     assert!(tallies.iter().any(|tally| tally.discarded_bytes > 0));
 }
 
-/// What recovery has once found it builds upon, so it must not vanish later, though it was in a cache only when the
-/// process was killed.
+/// Recovery builds upon records that it has found. So they must not vanish later, even if they were only in a cache
+/// when the process was killed.
 #[test]
 fn what_was_found_after_a_kill_survives_a_power_failure() {
     for streams in [1, 2] {

@@ -1,4 +1,5 @@
-//! Files that are damaged or somebody else's: opening and scanning say so, never panic, and what cannot be opened is not changed.
+//! Damaged and foreign files: opening and scanning report them, never panic, and do not change a file that cannot be
+//! opened.
 
 use std::sync::Arc;
 

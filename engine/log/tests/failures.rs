@@ -276,7 +276,7 @@ fn batches_are_padded_to_blocks() {
 }
 
 /// A sync fails, the log is opened again as the error advises, and then the power fails. On Linux a sync after a
-/// failed one finds the pages clean, so opening must write again what it has read.
+/// failed one finds the pages clean, so opening must write again the data that it has read.
 #[test]
 fn what_reopening_found_after_a_failed_sync_survives_a_power_failure() {
     for streams in [1, 2, 4] {

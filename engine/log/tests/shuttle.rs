@@ -127,8 +127,8 @@ fn a_failure_wakes_everybody() {
     );
 }
 
-/// One thread syncs what is written while another writes and syncs the next batch of the same file. Should one sync fail,
-/// the other finds nothing to write and succeeds: its thread must not take its record for durable.
+/// One thread syncs a file while another writes and syncs its next batch. If one sync fails, the other finds nothing
+/// to write and succeeds: its thread must not take its record for durable.
 #[test]
 fn a_sync_beside_a_failed_one_acknowledges_nothing() {
     shuttle::check_random(

@@ -7,7 +7,7 @@ use evenkeel_disk::{Access, Create};
 use evenkeel_log::{FlushPolicy, Log, LogError, LogSettings, Lsn};
 use fixture::{directories, open, plain, scan, settings};
 
-/// One file that holds ten records, each in a batch of its own; a power failure changes nothing of it.
+/// One file that holds ten records, each in a separate batch; a power failure does not change it.
 fn ten_records() -> FaultDisk {
     let disk = FaultDisk::new();
     let settings = LogSettings {
@@ -74,7 +74,7 @@ fn every_truncation() {
     }
 }
 
-/// A broken batch in the middle: those behind it say that it was durable.
+/// A broken batch in the middle: the later batches show that it was durable.
 #[test]
 fn damage_in_the_middle_is_an_error_and_at_the_end_a_torn_tail() {
     for batch in 0..10 {
@@ -115,7 +115,7 @@ fn after_closing_damage_to_the_last_record_is_noticed() {
     ));
 }
 
-/// What recovery kept is written down, so what disappears later is damage.
+/// Recovery writes down what it kept, so a later loss is damage.
 #[test]
 fn what_was_kept_once_must_stay() {
     let disk = ten_records().after_kill();
@@ -127,7 +127,7 @@ fn what_was_kept_once_must_stay() {
     ));
 }
 
-/// One stream vouches for the other.
+/// One stream proves the records of the other.
 #[test]
 fn a_missing_stream_is_noticed() {
     let disk = FaultDisk::new();

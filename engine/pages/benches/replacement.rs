@@ -1,10 +1,10 @@
-//! LRU against Lazy LRU Update: threads read pages of a working set larger than the young 5/8 of the pool, so that
-//! old pages are promoted all the time.
+//! LRU against Lazy LRU Update: threads read pages of a working set larger than the young 5/8 of the pool, so old
+//! pages are promoted all the time.
 //!
-//! `cargo bench -p evenkeel-pages -- [SECONDS]` prints one line for each number of threads, working set and policy:
-//! reads a second, mean, standard deviation and 99.9th percentile of a read's latency, hit ratio, promotions deferred
-//! and dropped. The policies are interleaved in rounds and the medians over rounds printed. The data are on a disk in
-//! memory, so it is the pool that is measured.
+//! `cargo bench -p evenkeel-pages -- [SECONDS]` prints one line for each number of threads, working set and policy.
+//! It has reads a second, mean, standard deviation and 99.9th percentile of a read's latency, hit ratio, and
+//! promotions deferred and dropped. The policies are interleaved in rounds, and the medians over rounds printed. The
+//! data is on a disk in memory, so the pool is measured.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl LogBarrier for NoLog {
     }
 }
 
-/// A pool with `pages` pages behind it.
+/// A pool over `pages` pages.
 fn pool_of(pages: usize) -> Arc<Pool> {
     let settings = PoolSettings {
         frames: FRAMES,

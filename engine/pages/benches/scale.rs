@@ -1,5 +1,5 @@
-//! What is asked of a pool about its dirty pages, in pools of very different sizes with equally many dirty pages: no answer may take longer in a
-//! larger pool.
+//! Queries about dirty pages in pools of very different sizes with equally many dirty pages: no answer may take
+//! longer in a larger pool.
 //!
 //! `cargo bench -p evenkeel-pages --bench scale`
 
@@ -25,7 +25,7 @@ impl LogBarrier for NoLog {
     }
 }
 
-/// A pool of which a batch of pages is dirty.
+/// A pool with a batch of dirty pages.
 fn pool_of(frames: usize) -> Arc<Pool> {
     let settings = PoolSettings {
         frames,

@@ -45,7 +45,7 @@ impl Pool {
         Ok(pages.pop().expect("one page was asked for"))
     }
 
-    /// The same for `count` pages by one record, at most as many as a region has.
+    /// Allocates `count` pages by one record, at most as many as a region has.
     ///
     /// # Errors
     /// As [`allocate`](Pool::allocate).
@@ -158,7 +158,7 @@ impl Pool {
         Ok(bit < FIRST_PAGE || is_set(&map, bit))
     }
 
-    /// How many pages are in use, maps not counted.
+    /// Number of pages in use, maps not counted.
     ///
     /// # Errors
     /// Of reading the maps.

@@ -2,7 +2,7 @@
 
 use evenkeel_log::{Log, LogError, Lsn};
 
-/// What has to be durable before a page is written: the log up to the page's LSN.
+/// The write-ahead rule: before a page is written, the log is durable up to the page's LSN.
 pub trait LogBarrier: Send + Sync {
     /// Returns when the record with this LSN, and all it depends on, is durable. Smaller LSNs are asked for by
     /// themselves.

@@ -89,7 +89,7 @@ impl DirtyFrames {
         }
     }
 
-    /// How many frames are dirty.
+    /// Number of dirty frames.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Relaxed) as usize
     }

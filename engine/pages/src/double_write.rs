@@ -7,10 +7,10 @@
 //! their variance. Here the background writer pays, by one more sync a batch.
 //!
 //! Opening writes the last batch again, to the area and to the places, whether its pages look intact or not. Data
-//! that is read may exist only in the operating system's cache: after a kill because no thread has synced it, after a
-//! failed sync because Linux marks the pages clean. Redo would believe the LSNs read, the next checkpoint would let
-//! their log records go, and the next power failure would take the pages. All batches before the last were synced, so
-//! it is the only one.
+//! that is read may exist only in the operating system's cache. After a kill no thread has synced it; after a failed
+//! sync Linux has marked the pages clean. Redo would believe the LSNs read, the next checkpoint would release their
+//! log records, and the next power failure would take the pages. All batches before the last were synced, so no other
+//! batch is affected.
 //!
 //! The file is made with an empty batch, whose magic number is durable before the first is written. Whatever a power
 //! failure leaves of a batch begins with the magic number. So a file that begins with zeros and holds anything else

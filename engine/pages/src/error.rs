@@ -1,4 +1,4 @@
-//! What can go wrong with pages.
+//! Errors of pages.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub enum PageError {
     Corrupt {
         /// Which page.
         page: PageId,
-        /// What was found.
+        /// The finding.
         what: String,
     },
     /// Nothing was ever written there.
@@ -27,18 +27,18 @@ pub enum PageError {
     /// the disk is full.
     #[error("page file: {doing}: {cause}{}", advice(cause))]
     Io {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What the disk said.
+        /// The disk's error.
         cause: Arc<io::Error>,
     },
     /// Writing or syncing pages failed, now or earlier, so nobody knows what the disk holds. Reopen; the log has what
     /// is missing.
     #[error("page file failed while {doing} ({cause}); reopen it to recover from the log")]
     Failed {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What the disk said.
+        /// The disk's error.
         cause: Arc<io::Error>,
     },
     /// The log could not be flushed, so the pages that need it cannot be written.
@@ -94,7 +94,7 @@ pub enum PageError {
         name: String,
         /// Its version.
         found: u32,
-        /// What this program reads.
+        /// The newest version that this program reads.
         known: u32,
     },
     /// The page was written by another version of this program.
@@ -107,7 +107,7 @@ pub enum PageError {
         page: PageId,
         /// Its version.
         found: u32,
-        /// What this program reads.
+        /// The newest version that this program reads.
         known: u32,
     },
 }

@@ -47,7 +47,7 @@ impl PageFile {
             opened.describe(&mut description);
         }
         // Always written again, and synced together with data that a killed process left in the operating system's
-        // cache: a sync of that data may have failed, and what follows relies on it.
+        // cache. A sync of that data may have failed, and the following steps rely on it.
         opened
             .write(PageId(0), &description)
             .map_err(PageError::io("describing it"))?;

@@ -33,7 +33,7 @@ pub(crate) enum LatchWait {
     Allowed,
 }
 
-/// What came of taking an image.
+/// Result of taking an image.
 enum Taken {
     /// It is in the batch, with this LSN; the frame stays pinned and marked as being written.
     Image(Lsn),
@@ -43,7 +43,7 @@ enum Taken {
     Latched,
 }
 
-/// Of how many frames at the list's tail the background writer keeps clean, at most.
+/// Most frames at the list's tail that the background writer keeps clean.
 const TAIL_FRAMES: usize = 256;
 
 impl Pool {

@@ -21,7 +21,7 @@ pub(crate) struct Frame {
     page: AtomicU64,
     /// LSN of the first change that is in no image of the page being written or written; 0 without such a change.
     dirty_from: AtomicU64,
-    /// The same for the image being written.
+    /// Like `dirty_from`, for the image being written.
     writing_from: AtomicU64,
     /// Whether an image is being written.
     writing: AtomicBool,

@@ -1,8 +1,8 @@
 //! Buffer pool with LRU and Lazy LRU Update.
 //!
 //! Fixed-size pages of one file, pinned and latched by guards, with checksums. A double-write file protects them from
-//! tearing (`double_write.rs` says why), and they are written back after the log. Pages are replaced by InnoDB's list
-//! with a young and an old part (`lru.rs`); *when* a used page becomes young is the policy (`replacement.rs`): at
+//! tearing (see `double_write.rs`), and they are written back after the log. Pages are replaced by InnoDB's list with
+//! a young and an old part (`lru.rs`). The policy decides *when* a used page becomes young (`replacement.rs`): at
 //! once, or lazily as in Huang et al., SIGMOD 2017, section 6.1 (dissertation, section 3.4.1).
 //!
 //! ## API

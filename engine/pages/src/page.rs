@@ -35,10 +35,10 @@ pub(crate) fn seal(page: &mut [u8], id: PageId) {
     page[..4].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// What reading a page found.
+/// Result of reading a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
-    /// What was written.
+    /// The page that was written.
     Page,
     /// Nothing was written there yet.
     Zeros,

@@ -24,7 +24,7 @@ use crate::writer;
 
 /// Frames that are searched for a clean one before dirty ones are written.
 const SEARCH_FRAMES: usize = 256;
-/// How often a thread that finds every frame in use lets others run before it gives up: for a second in all.
+/// How often a thread that finds every frame in use yields before it gives up: for a second in all.
 const ATTEMPTS_MAX: usize = 1000;
 
 /// A buffer pool over one page file. See the [crate's documentation](crate).
@@ -43,7 +43,7 @@ pub struct Pool {
     pub(crate) batches: Mutex<Vec<Batch>>,
     /// Waiting for pages that others are writing.
     pub(crate) writing: Mutex<()>,
-    /// How many pages are being written.
+    /// Number of pages being written.
     pub(crate) writing_pages: AtomicU64,
     pub(crate) writing_ended: Condvar,
     /// No page before this one is free.
@@ -56,7 +56,7 @@ pub struct Pool {
     foreground_batches: AtomicU64,
 }
 
-/// What a page is fetched for.
+/// Purpose of fetching a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageUse {
     /// Shared latch.
@@ -65,7 +65,7 @@ pub(crate) enum PageUse {
     Write,
 }
 
-/// What to make of a page that has never been written.
+/// Treatment of a page that has never been written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
     /// An error.
@@ -351,7 +351,7 @@ impl Pool {
         self.frames.len()
     }
 
-    /// How many pages were found torn and repaired when the pool was opened.
+    /// Number of pages that were found torn and repaired when the pool was opened.
     pub fn repaired_pages(&self) -> u64 {
         self.repaired
     }
@@ -372,7 +372,7 @@ impl Pool {
         self.writer.stop();
     }
 
-    /// What the pool has done since it was opened.
+    /// Statistics since the pool was opened.
     pub fn statistics(&self) -> PoolStatistics {
         let (hits, misses, resident) = self.table.counts();
         PoolStatistics {

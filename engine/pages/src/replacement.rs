@@ -31,7 +31,7 @@ struct Deferred {
 /// No hold of the list's lock has this number.
 const NO_HOLD: u64 = u64::MAX;
 
-/// What a thread has put off, by pool.
+/// Moves that a thread has put off, by pool.
 type Backlogs = Vec<(u64, VecDeque<Deferred>)>;
 
 thread_local! {
@@ -44,7 +44,7 @@ pub(crate) struct Replacer {
     /// Tells this pool's backlogs from those of others.
     id: u64,
     list: Mutex<LruList>,
-    /// How often the list's lock has been taken: the number of the hold in progress.
+    /// Number of times that the list's lock was taken, which numbers the hold in progress.
     holds: AtomicU64,
     /// The hold during which somebody tried in vain from its beginning to its end.
     stalled: AtomicU64,

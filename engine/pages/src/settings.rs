@@ -1,4 +1,4 @@
-//! What can be chosen.
+//! Settings.
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ pub enum Replacement {
     /// At once, waiting for the list's mutex as long as it takes (dissertation, algorithm 4).
     #[default]
     Lru,
-    /// At once if the list's lock is free within [`PoolSettings::lazy_wait`]; else the move is put on a backlog of
-    /// the thread and done when the thread next gets the lock, if the page is still there (section 3.4.1).
+    /// At once if the list's lock is free within [`PoolSettings::lazy_wait`]. Otherwise the move is put on a backlog
+    /// of the thread, and done when the thread next gets the lock, if the page is still there (section 3.4.1).
     LazyLru,
 }
 
 /// Settings of a pool. `frames` and `page_bytes` hold while it is open; the rest can be changed while it runs.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
-    /// How many pages are kept in memory.
+    /// Number of pages kept in memory.
     pub frames: usize,
     /// Size of a page, in bytes: a power of two from [`PAGE_BYTES_MIN`] to [`PAGE_BYTES_MAX`].
     pub page_bytes: usize,
     /// When used pages become young.
     pub replacement: Replacement,
-    /// How long [`Replacement::LazyLru`] tries to get the lock.
+    /// Longest time for which [`Replacement::LazyLru`] tries to get the lock.
     pub lazy_wait: Duration,
     /// Whether the pool runs a background writer. Without, dirty pages are written on
     /// [`Pool::flush_all`](crate::Pool::flush_all) and when no clean page can be replaced.
     pub writer: bool,
-    /// How often the background writer looks for pages to write.
+    /// Interval at which the background writer looks for pages to write.
     pub writer_interval: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What a pool has done so far.
+//! Statistics of a pool.
 
 /// Counts since the pool was opened, from [`Pool::statistics`](crate::Pool::statistics).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct PoolStatistics {
     pub dirty: u64,
     /// Pages in memory now.
     pub resident: u64,
-    /// Of them in the young sublist.
+    /// The part of them in the young sublist.
     pub young: u64,
 }
 

@@ -21,9 +21,9 @@ use crate::error::PageError;
 /// are written.
 const BATCHES_PER_ROUND: usize = 4;
 
-/// What a writer keeps clean: a pool.
+/// The pool, as a writer sees it.
 pub(crate) trait Cleaned: Send + Sync + 'static {
-    /// How many pages were replaced by others until now.
+    /// Number of pages replaced by others until now.
     fn replaced(&self) -> u64;
 
     /// Whether more than half of its frames are dirty.
@@ -73,7 +73,7 @@ fn clean(pool: &impl Cleaned, demand: &mut Demand) {
     }
 }
 
-/// How many pages have to be clean soon.
+/// Number of pages that have to be clean soon.
 #[derive(Default)]
 struct Demand {
     /// Pages replaced until the last look.

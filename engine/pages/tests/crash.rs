@@ -11,7 +11,7 @@ use evenkeel_log::Lsn;
 use evenkeel_pages::{PageError, PageId, Pool};
 use fixture::{FakeLog, PAGE_BYTES, fill, open, value};
 
-/// What was done: for each page all its versions, the last being the newest.
+/// The history: for each page all its versions, the newest last.
 #[derive(Default)]
 struct History {
     versions: BTreeMap<PageId, Vec<u64>>,
@@ -113,8 +113,8 @@ fn at_every_operation() {
     );
 }
 
-/// Making the files is cut short by a kill, and the first batches by a power failure: nothing that is then found there is taken for somebody
-/// else's, though what the killed process wrote may have been in the operating system's cache only.
+/// A kill interrupts the making of the files, and a power failure the first batches. The files then found there are
+/// not taken for foreign, though the killed process' writes may have been in the operating system's cache only.
 #[test]
 fn a_kill_while_the_files_are_made_and_then_a_power_failure() {
     let log = Arc::new(FakeLog::default());
@@ -364,7 +364,8 @@ fn repaired_pages_are_not_grown_over() {
     assert!(repaired > 0, "nothing was torn");
 }
 
-/// What opening shows is what redo believes, so it must stay, though a kill or a failed sync has left it in the cache only.
+/// Redo believes the pages that opening shows. So they must stay, even if a kill or a failed sync has left them in
+/// the cache only.
 #[test]
 fn what_was_read_after_a_kill_or_a_failed_sync_survives_a_power_failure() {
     for at in 0..40 {

@@ -1,5 +1,5 @@
-//! Page and double-write files that are damaged or somebody else's: opening and reading say so, never panic, never yield another
-//! page than was written, and what is refused is not changed.
+//! Damaged and foreign page and double-write files: opening and reading report them, never panic, and never yield
+//! another page than was written. A refused file is not changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

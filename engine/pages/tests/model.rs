@@ -194,7 +194,7 @@ fn several_pages_by_one_record_lie_in_one_map() {
     assert_eq!(again.unwrap(), PageId(3));
 }
 
-/// 4096-byte pages have maps of 8 x 4072 bits: the second region begins behind them.
+/// 4096-byte pages have maps of 8 x 4072 bits: the second region begins after them.
 #[test]
 fn a_full_region_is_followed_by_the_next() {
     let disk = FaultDisk::new();

@@ -1,5 +1,5 @@
-//! Pages and log together: the power fails at every operation, with one, two and four log streams, and repeating the
-//! log's history on what is left of the pages gives the state of all records that were kept.
+//! Pages and log together: the power fails at every operation, with one, two and four log streams. Repeating the
+//! log's history on the remaining pages gives the state of all records that were kept.
 
 mod fixture;
 
@@ -211,8 +211,8 @@ fn four_streams() {
     );
 }
 
-/// What says all that is in a page need not know what was: the file may hold something newer, or be damaged there. In memory the page is what
-/// has been repeated already.
+/// A change that describes a whole page need not know its earlier content: the file may hold something newer, or be
+/// damaged there. In memory the page has the content repeated so far.
 #[test]
 fn a_page_is_made_anew_without_reading_it() {
     let disk = FaultDisk::new();

@@ -17,7 +17,7 @@ use shuttle::thread;
 const ITERATIONS: usize = 500;
 const FRAMES: usize = 8;
 
-/// A pool with `pages` pages of value 0 behind it, all written.
+/// A pool over `pages` pages of value 0, all written.
 fn pool_of(pages: u64, replacement: Replacement) -> (FaultDisk, Arc<FakeLog>, Arc<Pool>) {
     let (disk, log) = (FaultDisk::new(), Arc::new(FakeLog::default()));
     let pool = Pool::open(

@@ -12,8 +12,8 @@ use evenkeel_disk::{File, with_syncs};
 use evenkeel_pages::{PageError, PageId, Pool, PoolSettings, Replacement};
 use fixture::{FakeLog, PAGE_BYTES, fill, settings};
 
-/// How long somebody is given to do what he must not do. Somebody who is slower passes the test undeservedly, nobody
-/// fails it so.
+/// Time in which a thread could do what it must not. A slower thread passes the test undeservedly; no thread fails it
+/// undeservedly.
 const TEMPTATION: Duration = Duration::from_millis(100);
 
 /// Holds the next sync once it is armed.
@@ -92,7 +92,7 @@ fn flushing_everything_leaves_no_page_that_was_dirty() {
     });
 }
 
-/// Who has stopped the writer may let others use the files.
+/// Once the writer has stopped, others may use the files.
 #[test]
 fn stopping_the_writer_waits_for_its_batch() {
     let with_writer = PoolSettings {

@@ -1,4 +1,4 @@
-//! Searches for chains of faults that the store does not survive, for as long as it is asked to: `chains -- 8h`.
+//! Searches for chains of faults that the store does not survive, for the given time: `chains -- 8h`.
 //!
 //! The test `chains` does the same for about a minute, always from the same seed; this begins where the clock says.
 
@@ -7,7 +7,7 @@ mod chains;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// So many chains are tried between two looks at the clock.
+/// Number of chains between two looks at the clock.
 const CHAINS: u64 = 200;
 
 fn main() {

@@ -1,14 +1,15 @@
-//! How long recovery takes, beside the work that wrote the log:
-//! `cargo run --release -p evenkeel-store --example recovery -- DIRECTORY [MB of log ...]` (64 and 256).
+//! Time of recovery, compared with the work that wrote the log: `cargo run --release -p evenkeel-store --example
+//! recovery -- DIRECTORY [MB of log ...]` (64 and 256).
 //!
-//! For each size a process of its own inserts rows and updates, deletes and re-inserts them at random until its log has so many
-//! megabytes since the last checkpoint, and then dies without closing the store. One line for a new store, and one for a store in which as
-//! much was done before: the pages that recovery changes are then in the file, and have to be read.
+//! For each size a separate process inserts rows and updates, deletes and re-inserts them at random. When its log has
+//! this many megabytes since the last checkpoint, it dies without closing the store. One line is for a new store.
+//! Another is for a store with as much earlier work: the pages that recovery changes are then in the file, and have
+//! to be read.
 //!
-//! * `log`: what was written, in bytes and records of the log,
-//! * `work`: how long that took, without waiting for the disk at each commit ([`FlushPolicy::LazyFlush`]),
-//! * `recovery`: how long the next opening takes, which repeats all of it,
-//! * `opening`: how long an opening takes after a clean close.
+//! * `log`: the log written, in bytes and records,
+//! * `work`: the time of writing it, without waiting for the disk at each commit ([`FlushPolicy::LazyFlush`]),
+//! * `recovery`: the time of the next opening, which repeats all of it,
+//! * `opening`: the time of an opening after a clean close.
 
 use std::path::Path;
 use std::process::Command;
@@ -55,7 +56,7 @@ fn settings() -> Settings {
     settings
 }
 
-/// Writes a log of so many megabytes, after as many as `before_mb` that recovery need not read; prints how long it took, and dies.
+/// Writes a log of this many megabytes, after `before_mb` that recovery need not read; prints the time, and dies.
 fn work(directory: &Path, size_mb: u64, before_mb: u64) -> Result<(), StoreError> {
     let store = Store::open(directory, settings())?;
     let schema = Schema::new("rows")
@@ -83,7 +84,7 @@ fn work(directory: &Path, size_mb: u64, before_mb: u64) -> Result<(), StoreError
     std::process::abort()
 }
 
-/// Changes rows until the store has logged so many bytes.
+/// Changes rows until the store has logged this many bytes.
 fn log_until(store: &Store, table: &Table, bytes: u64, random: &mut Rng) -> Result<(), StoreError> {
     while store.statistics().log.record_bytes < bytes {
         let mut txn = store.begin(TransactionOptions::default());

@@ -41,7 +41,7 @@ pub(crate) struct Checkpoint {
     pub(crate) dirty: Vec<(PageId, Lsn)>,
 }
 
-/// What is remembered from checkpoint to checkpoint.
+/// State that is kept from checkpoint to checkpoint.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct CheckpointState {
     /// When the last one began.

@@ -85,7 +85,7 @@ impl Transaction {
 }
 
 impl StoreInner {
-    /// What a commit record depends on in addition to the transaction's records: under eager flush the commits it is
+    /// Dependencies of a commit record in addition to the transaction's records: under eager flush the commits it is
     /// known to need, under the lazy policies everything.
     fn commit_dependencies<'n>(&self, needs: &'n [Lsn]) -> Depends<'n> {
         if self.needs_known.load(Ordering::SeqCst) {

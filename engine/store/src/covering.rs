@@ -1,4 +1,4 @@
-//! What a transaction knows of its locks on a table as a whole, and when it shall have fewer.
+//! A transaction's locks on tables as a whole, and when to escalate to them.
 
 use evenkeel_locks::Mode;
 
@@ -13,7 +13,7 @@ pub(crate) enum Wait {
     Yes,
 }
 
-/// What a transaction has of the table its statement is about, and when it tries to get more.
+/// A transaction's locks on its statement's table, and when it tries to get more.
 pub(crate) struct Escalation {
     /// The mode of the table's lock.
     pub(crate) covers: Option<Mode>,
@@ -41,7 +41,7 @@ impl Escalation {
         self.covers.is_some_and(|held| covers_parts(held, mode))
     }
 
-    /// Whether the transaction has so many locks that it should escalate before it locks `name`.
+    /// Whether the transaction has enough locks to escalate before it locks `name`.
     #[inline]
     pub(crate) fn is_due(
         &self,

@@ -37,7 +37,7 @@ struct Cursor<'t> {
     done: bool,
     /// The lock just waited for, if it is not to be kept.
     waited: Option<LockName>,
-    /// What was found and not yet returned.
+    /// Rows found and not yet returned.
     found: Vec<Found>,
 }
 
@@ -49,7 +49,7 @@ struct Found {
     release: Option<LockName>,
 }
 
-/// What a lock in the way of a scan asks for.
+/// Reaction of a scan to a lock in its way.
 enum Step {
     /// The leaf is through, or enough was found.
     Paused,

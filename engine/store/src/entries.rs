@@ -19,7 +19,7 @@ enum Gap {
     Locked(LockName, Mode),
 }
 
-/// What a change lacks, to be seen to with no page latched; then it is tried again.
+/// A missing resource of a change, to be supplied with no page latched before the change is tried again.
 enum Lack {
     /// This many bytes in the leaf.
     Room(usize),

@@ -1,4 +1,4 @@
-//! What can go wrong, as types.
+//! Errors, as types.
 
 use std::io;
 
@@ -47,7 +47,7 @@ pub enum StoreError {
     BadRow {
         /// The table.
         table: String,
-        /// What does not fit.
+        /// The value that does not fit.
         what: String,
     },
     /// A row is too long.
@@ -80,7 +80,7 @@ pub enum StoreError {
     BadSchema {
         /// The table.
         table: String,
-        /// What is wrong.
+        /// The mistake.
         what: String,
     },
     /// There is a table of this name.
@@ -91,7 +91,7 @@ pub enum StoreError {
     BadSetting {
         /// Its name.
         setting: &'static str,
-        /// What is allowed.
+        /// The allowed values.
         what: String,
     },
     /// Another process, or another [`Store`](crate::Store) of this one, has it open.
@@ -120,7 +120,7 @@ pub enum StoreError {
     Version {
         /// Version of its checkpoint file.
         found: u32,
-        /// What this program reads.
+        /// The newest version that this program reads.
         known: u32,
     },
     /// The store's files contradict themselves or each other.
@@ -131,7 +131,7 @@ pub enum StoreError {
     CorruptPage {
         /// The page.
         page: PageId,
-        /// What was found.
+        /// The finding.
         what: &'static str,
     },
     /// Reading or writing pages failed.
@@ -143,9 +143,9 @@ pub enum StoreError {
     /// Another file of the store could not be read or written.
     #[error("{doing}: {cause}{}", advice(cause))]
     Io {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What the disk said.
+        /// The disk's error.
         cause: std::sync::Arc<io::Error>,
     },
 }
@@ -165,8 +165,8 @@ impl StoreError {
         }
     }
 
-    /// What the disk said, if that is the cause: its `kind()` tells a full disk (`StorageFull`, `QuotaExceeded`) and a read-only one
-    /// (`ReadOnlyFilesystem`, `PermissionDenied`) from a broken one.
+    /// The disk's error, if that is the cause. Its `kind()` distinguishes a full disk (`StorageFull`,
+    /// `QuotaExceeded`) and a read-only one (`ReadOnlyFilesystem`, `PermissionDenied`) from a broken one.
     pub fn disk_error(&self) -> Option<&io::Error> {
         match self {
             StoreError::Io { cause, .. } => Some(cause),
@@ -211,7 +211,7 @@ impl StoreError {
     }
 }
 
-/// What a refused lock means to a statement.
+/// The meaning of a refused lock for a statement.
 impl From<LockError> for StoreError {
     fn from(error: LockError) -> StoreError {
         match error {

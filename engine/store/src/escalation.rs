@@ -1,6 +1,6 @@
-//! Lock escalation: a transaction with very many locks replaces those of a table by one lock on the whole table. The
-//! modes are those of Gray, Lorie, Putzolu and Traiger, "Granularity of Locks and Degrees of Consistency in a Shared
-//! Data Base", 1976.
+//! Lock escalation: a transaction with very many locks replaces its locks in a table by one lock on the whole table.
+//! The modes are those of Gray, Lorie, Putzolu and Traiger, "Granularity of Locks and Degrees of Consistency in a
+//! Shared Data Base", 1976.
 //!
 //! From [`escalation_locks`](crate::Settings::escalation_locks) on it tries, without waiting, and again with a quarter more if the
 //! table is in use. With as many locks as one may hold it waits for the table like for any lock. The table is the one where it has
@@ -36,7 +36,7 @@ struct Held {
 }
 
 impl Transaction {
-    /// How long the lock of a table that a statement takes in `mode` is to be held.
+    /// The duration of a table lock that a statement takes in `mode`.
     pub(crate) fn table_lock_duration(&self, table: &Table, mode: Mode) -> LockDuration {
         let reads = self.isolation == Isolation::ReadCommitted && mode == Mode::IS;
         match reads && self.locks.mode_of(&table.lock()).is_none() {

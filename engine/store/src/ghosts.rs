@@ -42,11 +42,11 @@ pub(crate) struct GhostQueue {
 
 #[derive(Default)]
 struct Ghosts {
-    /// Those below.
+    /// The ghosts below.
     known: HashSet<Ghost, RandomState>,
-    /// Those to be tried.
+    /// Ghosts to be tried.
     ready: Vec<Ghost>,
-    /// Those to be tried when a transaction has ended.
+    /// Ghosts to be tried when a transaction has ended.
     blocked: HashMap<TxnId, Vec<Ghost>, RandomState>,
     /// Whether there was no room for some.
     missed: bool,

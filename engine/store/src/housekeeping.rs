@@ -1,4 +1,4 @@
-//! What the store's background thread does: it removes ghosts and takes checkpoints.
+//! The store's background thread: it removes ghosts and takes checkpoints.
 
 use std::io;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use evenkeel_disk::Background;
 use crate::error::StoreError;
 use crate::inner::StoreInner;
 
-/// How often it looks for something to do.
+/// Interval at which it looks for work.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// Leaves read in search of ghosts of earlier runs each time: 25 MB/s, so that transactions hardly notice.
 const SEARCH_LEAVES: usize = 16;
-/// How long it leaves a disk alone that refused.
+/// Pause after a refusal of the disk.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Starts the thread.

@@ -1,4 +1,4 @@
-//! What all handles of a store share.
+//! State shared by all handles of a store.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::tree::Tree;
 /// No lock timeout.
 const NO_TIMEOUT: u64 = u64::MAX;
 
-/// What handles, transactions and background threads of one store share.
+/// State shared by handles, transactions and background threads of one store.
 pub(crate) struct StoreInner {
     /// Tells handles of different stores apart.
     pub(crate) number: u64,
@@ -63,7 +63,7 @@ struct Tables {
     by_root: HashMap<PageId, (Table, Option<Index>)>,
 }
 
-/// What an [`StoreInner`] is made of.
+/// The parts of a [`StoreInner`].
 pub(crate) struct Parts {
     pub(crate) storage: Storage,
     pub(crate) locks: LockManager<LockName>,

@@ -67,12 +67,12 @@
 //! short. One case needs space: a rollback that has to split a page, because others have filled what it had freed. The store then stops, and
 //! opening it completes the rollback once there is space.
 //!
-//! A new store takes 32 MB for each stream of its log, and up to 48 MB in addition to what the last checkpoint left
+//! A new store takes 32 MB for each stream of its log. It takes up to 48 MB more than the last checkpoint left
 //! (`log.segment_bytes` is 16 MB).
 //!
-//! ## Files
-//! The store's directory holds `checkpoint`, `pages`, `pages.double` (torn-page protection), `lock`, and a directory for each stream of the
-//! log: `log-0`, `log-1` and so on. All belong together: back them up together, with the store closed.
+//! ## Files The store's directory holds `checkpoint`, `pages`, `pages.double` (torn-page protection), `lock`, and a
+//! directory for each stream of the log: `log-0`, `log-1` and so on. All belong together: back them up together, with
+//! the store closed.
 //!
 //! A new store is made in an empty directory only, so a wrong path does no harm. Files that are added to a store's directory later do no
 //! harm either. A foreign file with the name of one of the store's is refused and not changed. A file of zeros may be overwritten: it cannot

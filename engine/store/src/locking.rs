@@ -1,4 +1,4 @@
-//! What transactions lock: rows, gaps between keys, values of unique indexes.
+//! Locks of transactions: on rows, gaps between keys, values of unique indexes.
 //!
 //! * **Rows.** A row's lock is named by its primary key, whether the row exists or not. Readers hold `S`, writers `X`. An index's
 //!   entries have no locks of their own: whoever changes one holds the lock of its row (data-only locking, Mohan and Levine,
@@ -26,7 +26,7 @@ use foldhash::fast::FixedState;
 use crate::tree::Tree;
 use crate::tree::node::Node;
 
-/// What is locked.
+/// The name of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LockName {
     /// The root's page of the tree, and what kind of thing of it.
@@ -106,7 +106,7 @@ impl LockName {
         }
     }
 
-    /// What kind of thing it is.
+    /// The kind of lock.
     pub fn kind(&self) -> LockKind {
         KINDS[(self.object & ((1 << KIND_BITS) - 1)) as usize]
     }
@@ -117,7 +117,7 @@ impl LockName {
     }
 }
 
-/// How long a lock is held: the lock durations of ARIES/IM (Mohan and Levine, SIGMOD 1992).
+/// The duration of a lock, as in ARIES/IM (Mohan and Levine, SIGMOD 1992).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LockDuration {
     /// Until the row is read: read committed.

@@ -7,7 +7,7 @@ pub trait Observer: Send + Sync {
     fn ended(&self, trace: &Trace<'_>);
 }
 
-/// What happened to a transaction.
+/// Events of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace<'t> {
     /// Its class.
@@ -25,6 +25,6 @@ pub struct Trace<'t> {
 pub struct Grant {
     /// Age of the transaction when it was granted, in nanoseconds.
     pub age_ns: u64,
-    /// How long the transaction waited for it, in nanoseconds; a few hundred if it did not have to.
+    /// Time that the transaction waited for it, in nanoseconds; a few hundred without a wait.
     pub waited_ns: u64,
 }

@@ -23,7 +23,7 @@ use crate::tree::descend::Seek;
 use crate::tree::node::Node;
 use crate::tree::structure::is_underfull;
 
-/// What became of a ghost.
+/// Result of removing a ghost.
 enum Purged {
     /// It is gone, now or before.
     Gone,
@@ -107,7 +107,7 @@ impl StoreInner {
         purged
     }
 
-    /// The same with room for its records reserved in the log.
+    /// Removes a ghost, with room for its records reserved in the log.
     fn purge_reserved(&self, ghost: &Ghost) -> Result<Purged, StoreError> {
         let Ghost { tree, key } = ghost;
         let mut leaf = tree.leaf_to_write(&self.storage.pool, key)?;

@@ -83,7 +83,7 @@ impl Transaction {
         Ok(duration)
     }
 
-    /// How long a row's lock that is about to be taken is to be held.
+    /// The duration of a row's lock that is about to be taken.
     pub(crate) fn lock_duration(&self, name: LockName, mode: Mode) -> LockDuration {
         let instant = self.isolation == Isolation::ReadCommitted && mode == Mode::S;
         if instant && self.locks.mode_of(&name).is_none() {

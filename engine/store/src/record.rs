@@ -19,7 +19,7 @@ use evenkeel_pages::PageId;
 use crate::codec::{Reader, Write};
 use crate::tree::change::Change;
 
-/// What a log record is.
+/// Kinds of log records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum RecordKind {
@@ -63,7 +63,7 @@ pub(crate) fn take_changes<'p>(payload: &mut Reader<'p>) -> Option<Vec<(PageId, 
         .collect()
 }
 
-/// How to take a change back. Logical: by key, wherever the entry is by then.
+/// The undoing of a change. Logical: by key, wherever the entry is by then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Undo<'u> {
     /// Makes an inserted entry a ghost.

@@ -2,7 +2,7 @@
 //!
 //! Under eager flush a transaction releases its locks as soon as its commit record is in the log, and then waits for
 //! the disk (DeWitt et al., SIGMOD 1984; Johnson et al., "Aether", VLDB 2010, section 3). So others wait for
-//! transactions, not for the disk, and share the sync. InnoDB's order, too.
+//! transactions, not for the disk, and share the sync. InnoDB does the same.
 //!
 //! The next holder of such a lock may see data that is not durable, so it *needs* that commit. Its commit record
 //! depends on it; if the holder only reads, its commit waits for it. The needs are found here by the names of the

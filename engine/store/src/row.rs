@@ -34,7 +34,7 @@ pub(crate) fn begin_inline(value: &mut Vec<u8>) {
     value.u8(INLINE);
 }
 
-/// How long a row in chunks is; `None` of any other value.
+/// The length of a row in chunks; `None` for any other value.
 pub(crate) fn out_of_line_len(value: &[u8]) -> Option<usize> {
     let mut reader = Reader(value.strip_prefix(&[OUT_OF_LINE])?);
     let len = reader.u32()? as usize;

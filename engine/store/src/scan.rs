@@ -1,4 +1,4 @@
-//! What to scan: a range of the primary key or of an index, in either direction.
+//! Scans: a range of the primary key or of an index, in either direction.
 
 use std::ops::Bound;
 

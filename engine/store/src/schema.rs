@@ -1,4 +1,4 @@
-//! What a table looks like: typed columns, a primary key, secondary indexes.
+//! Tables: typed columns, a primary key, secondary indexes.
 
 use crate::codec::{Reader, Write};
 use crate::error::StoreError;
@@ -9,7 +9,7 @@ use crate::value::{ColumnType, Value};
 pub struct Column {
     /// Its name, unique in the table.
     pub name: String,
-    /// What it holds.
+    /// The type of its values.
     pub kind: ColumnType,
     /// Whether it may hold [`Value::Null`](crate::Value::Null).
     pub nullable: bool,
@@ -26,7 +26,7 @@ pub struct IndexSchema {
     pub unique: bool,
 }
 
-/// What a table looks like. Built by chaining; [`Store::create_table`](crate::Store::create_table) checks it.
+/// The definition of a table. Built by chaining; [`Store::create_table`](crate::Store::create_table) checks it.
 ///
 /// ```
 /// use evenkeel_store::{ColumnType, Schema};

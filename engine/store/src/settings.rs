@@ -1,4 +1,4 @@
-//! What can be chosen, when the store is opened and while it runs.
+//! Settings for opening a store, and for changing it while it runs.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct Settings {
     pub locks: Config,
     /// When a commit's locks are released under eager flush.
     pub release: Release,
-    /// How long a lock is waited for; `None`: as long as it takes.
+    /// Longest wait for a lock; `None`: without limit.
     pub lock_timeout: Option<Duration>,
     /// From this number of locks on, a transaction tries to replace those of its largest table by one table lock. At
     /// `locks.locks_max` it waits for that lock.
@@ -32,7 +32,7 @@ pub struct Settings {
     pub queue_max: usize,
     /// Bytes of log records between two checkpoints. Recovery reads about twice as many.
     pub checkpoint_log_bytes: u64,
-    /// Who removes deleted rows and takes checkpoints.
+    /// The thread that removes deleted rows and takes checkpoints.
     pub housekeeping: Housekeeping,
 }
 
@@ -47,7 +47,7 @@ pub enum Release {
     WhenDurable,
 }
 
-/// Who removes deleted rows and takes checkpoints.
+/// The thread that removes deleted rows and takes checkpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Housekeeping {
     /// A thread of the store.
@@ -98,11 +98,11 @@ pub enum Change {
     LockTimeout(Option<Duration>),
     /// Page replacement.
     Replacement(Replacement),
-    /// How long lazy LRU tries to get the list's lock.
+    /// Longest time for which lazy LRU tries to get the list's lock.
     LazyWait(Duration),
     /// When commits are acknowledged. Returns when all commits acknowledged so far are durable.
     FlushPolicy(FlushPolicy),
-    /// How often the log is flushed under the lazy policies.
+    /// Interval of log flushes under the lazy policies.
     FlushInterval(Duration),
     /// Block size of the log, in bytes.
     LogBlockBytes(usize),

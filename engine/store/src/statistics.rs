@@ -1,4 +1,4 @@
-//! What a store has done so far.
+//! Statistics of a store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,13 +11,13 @@ use crate::locking::LockName;
 /// A snapshot of the counts of a store since it was opened.
 #[derive(Clone, Debug)]
 pub struct Statistics {
-    /// Of the transactions.
+    /// Statistics of transactions.
     pub transactions: TransactionStatistics,
-    /// Of the lock manager.
+    /// Metrics of the lock manager.
     pub locks: Metrics<LockName>,
-    /// Of the buffer pool.
+    /// Statistics of the buffer pool.
     pub pool: PoolStatistics,
-    /// Of the log.
+    /// Statistics of the log.
     pub log: LogStatistics,
 }
 
@@ -26,7 +26,7 @@ pub struct Statistics {
 pub struct TransactionStatistics {
     /// Committed.
     pub committed: u64,
-    /// Of them without having changed anything.
+    /// The part of them that changed nothing.
     pub read_only: u64,
     /// Rolled back by their owners.
     pub rolled_back: u64,

@@ -219,7 +219,7 @@ impl Store {
         self.inner().set_observer(observer);
     }
 
-    /// What was counted since it was opened.
+    /// Statistics since the store was opened.
     pub fn statistics(&self) -> Statistics {
         let store = self.inner();
         Statistics {

@@ -19,7 +19,7 @@ pub struct Table {
 struct TableInner {
     layout: RowLayout,
     tree: Tree,
-    /// One for each index of the schema.
+    /// A tree for each index of the schema.
     index_trees: Vec<Tree>,
     overflow_tree: Tree,
     /// Which store it belongs to.

@@ -19,10 +19,10 @@ use crate::table::Table;
 use crate::tree::change::Change;
 use crate::undo::{Compensation, UndoList};
 
-/// What a transaction may see of others.
+/// The changes of others that a transaction may see.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Isolation {
-    /// What is committed when it is read. Rows read are locked for that moment only.
+    /// Reads see committed data. Rows are locked only while they are read.
     ReadCommitted,
     /// And what was read does not change until the end; but a repeated scan may find new rows.
     RepeatableRead,
@@ -31,10 +31,10 @@ pub enum Isolation {
     Serializable,
 }
 
-/// How a transaction begins.
+/// Options of a transaction's beginning.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct TransactionOptions {
-    /// What it may see of others.
+    /// The changes of others that it may see.
     pub isolation: Isolation,
     /// Its type, for hLDSF's estimates and for statistics.
     pub class: u32,
@@ -42,7 +42,7 @@ pub struct TransactionOptions {
     pub birth_ns: Option<u64>,
     /// Its expected remaining time where known, for hLDSF, in nanoseconds.
     pub expected_remaining_ns: Option<f64>,
-    /// How long it waits for a lock, instead of the store's setting.
+    /// Longest wait for a lock, instead of the store's setting.
     pub lock_timeout: Option<Duration>,
 }
 
@@ -60,18 +60,18 @@ pub struct Transaction {
     /// Its number in the log, and 0 before its first record.
     pub(crate) number: u64,
     last_lsn: Lsn,
-    /// What of the statement's table is locked as a whole, and when more shall be.
+    /// Locks on the statement's whole table, and when to escalate to more.
     pub(crate) escalation: Escalation,
     /// Commits that were not durable when it got their locks: it may have seen their changes.
     pub(crate) needs: Vec<Lsn>,
     undo: UndoList,
-    /// How much of the log undoing and ending it may take.
+    /// Bytes of the log that undoing and ending it may take.
     undo_bytes: u64,
-    /// How much of the log it has reserved: for that, and for the change that it is making.
+    /// Bytes of the log that it has reserved: for that, and for the change that it is making.
     reserved_bytes: u64,
-    /// What it deleted: removable when it commits.
+    /// Rows that it deleted: removable when it commits.
     pub(crate) deleted: Vec<Ghost>,
-    /// What it inserted and took back: removable when it ends.
+    /// Rows that it inserted and took back: removable when it ends.
     pub(crate) taken_back: Vec<Ghost>,
     /// Its lock grants, if somebody observes them.
     grants: Option<Vec<Grant>>,
@@ -236,7 +236,7 @@ impl Transaction {
         Ok(true)
     }
 
-    /// The same for a lock that tells nothing of what is on the disk, and is held for a moment.
+    /// Like [`Self::try_lock`], for a lock that shows nothing of the disk's content and is held briefly.
     pub(crate) fn try_lock_unobserved(
         &mut self,
         name: LockName,
@@ -333,7 +333,7 @@ impl Transaction {
         }
     }
 
-    /// What a commit, or the end of a rollback, takes: a block each.
+    /// Bytes that a commit, or the end of a rollback, takes: a block each.
     fn ending_bytes(&self) -> usize {
         2 * self.store.log_block_bytes
     }
@@ -436,7 +436,7 @@ impl Transaction {
         }
     }
 
-    /// What it inserted becomes ghosts that can be removed once its locks are released.
+    /// Its inserted rows become ghosts that can be removed once its locks are released.
     fn note_taken_back(&mut self, keep: usize) {
         for undo in self.undo.iter().skip(keep).flatten() {
             let (tree, key) = match undo {

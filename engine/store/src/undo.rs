@@ -11,7 +11,7 @@ use crate::tree::Tree;
 use crate::tree::change::Change;
 use crate::tree::node::Node;
 
-/// What a transaction changed, in order, as the undo parts of its log records.
+/// The changes of a transaction, in order, as the undo parts of its log records.
 #[derive(Default, Debug)]
 pub(crate) struct UndoList {
     bytes: Vec<u8>,

@@ -36,13 +36,13 @@ impl ColumnType {
 pub enum Value {
     /// No value; in keys smaller than every value.
     Null,
-    /// Of [`ColumnType::Int`].
+    /// A value of [`ColumnType::Int`].
     Int(i64),
-    /// Of [`ColumnType::Float`].
+    /// A value of [`ColumnType::Float`].
     Float(f64),
-    /// Of [`ColumnType::Text`].
+    /// A value of [`ColumnType::Text`].
     Text(String),
-    /// Of [`ColumnType::Bytes`].
+    /// A value of [`ColumnType::Bytes`].
     Bytes(Vec<u8>),
 }
 

@@ -9,14 +9,14 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-/// How a piece of work went.
+/// Result and times of a piece of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Executed<T> {
-    /// What it returned.
+    /// The returned value.
     pub result: T,
-    /// How long it waited for a worker, in nanoseconds.
+    /// Time that it waited for a worker, in nanoseconds.
     pub queued_ns: u64,
-    /// How long it took from then on, in nanoseconds.
+    /// Time that it took from then on, in nanoseconds.
     pub executed_ns: u64,
 }
 
@@ -55,7 +55,7 @@ struct Queue {
     jobs: VecDeque<Queued>,
     /// Workers that take jobs. The last one ends only when it finds no job, so a job put here while there is one is done.
     alive: usize,
-    /// Of them those that are to end.
+    /// The number of them that are to end.
     surplus: usize,
 }
 
@@ -182,7 +182,7 @@ impl Shared {
         queued.run();
     }
 
-    /// What a worker does until there is one too many.
+    /// The loop of a worker, until there is one too many.
     fn work(&self) {
         while let Some(queued) = self.next() {
             self.emptied.notify_one();

@@ -1,4 +1,4 @@
-//! What cannot be opened, or made: an error that says what to do, and no file is changed.
+//! Stores that cannot be opened, or made: the error names a remedy, and no file is changed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -141,8 +141,8 @@ fn files_of_something_else() {
     }
 }
 
-/// What somebody wants to keep, of any length up to more than the store's file has; some of it begins with zeros, as a file of the store
-/// does that was made and not written to.
+/// Texts that a user wants to keep, of any length up to more than the store's file has. Some begin with zeros, as a
+/// store's file does before anything is written to it.
 fn texts() -> impl Iterator<Item = Vec<u8>> {
     let text = |len: usize| "no file of a store. ".repeat(1 + len / 20).as_bytes()[..len].to_vec();
     let texts = [5, 100, 511, 5000, 2_000_000].map(text);
@@ -210,7 +210,7 @@ fn a_file_of_something_else_for_each_of_a_stores() {
     reads_the_row(place.path());
 }
 
-/// The same where there is nothing else: it does not become a store.
+/// A foreign file alone does not become a store.
 #[test]
 fn a_file_of_something_else_alone() {
     let names = [
@@ -277,8 +277,8 @@ fn a_file_instead_of_the_logs_directory() {
     refused(place.path(), "give the path of a directory");
 }
 
-/// A user without the right to make files in a directory: of the store, or of its log. (Whoever may do everything gives up that here, for
-/// one thread.)
+/// A user without the right to make files in a directory: the store's, or its log's. (Root gives up its rights here,
+/// for one thread.)
 #[test]
 fn directories_that_one_may_not_write_to() {
     for closed in ["", "log-0"] {
@@ -318,7 +318,7 @@ fn give_up_overriding() {
     set_capabilities(None, now).unwrap();
 }
 
-/// Of a name, and of all together; the directories above are not made either.
+/// A name, or the whole path, is too long; the directories above are not made either.
 #[test]
 fn paths_that_are_too_long() {
     let place = tempfile::tempdir().unwrap();
@@ -351,7 +351,7 @@ fn a_directory_with_a_file_that_is_no_stores() {
     );
 }
 
-/// Whoever has lost the rest of a store has its log yet.
+/// A user who has lost the rest of a store still has its log.
 #[test]
 fn a_log_alone() {
     let place = tempfile::tempdir().unwrap();

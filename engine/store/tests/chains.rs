@@ -1,13 +1,14 @@
-//! Chains of faults, found by search: a store on a simulated disk goes through three to eight events drawn by a seed
-//! (work with rows short, long and of a mebibyte, growth, checkpoints, clean closes, drops, kills, power failures, syncs, writes, reads and changes of
-//! names that fail once or several times, a full disk, kills on one again and again, racing openings, a read-only disk, an evicted cache,
-//! another number of log streams or another flush policy), and after every opening its contents are compared with a model and every
-//! page is read. After a failure the store is opened again or goes on, by chance. A chain that fails is made as short as it can be and
-//! printed as a test, to be pasted below.
+//! Chains of faults, found by search. A store on a simulated disk goes through three to eight events drawn by a seed.
+//! They are work with rows short, long and of a mebibyte, growth, checkpoints, clean closes, drops, kills, and power
+//! failures. Operations on the disk fail once or several times: syncs, writes, reads, and changes of names. The disk
+//! is full, or read-only, or loses its cache; openings race, and kills repeat. Settings change: the number of log
+//! streams, or the flush policy. After every opening the contents are compared with a model, and every page is read.
+//! After a failure the store is opened again or continues, by chance. A failing chain is shortened as far as
+//! possible, and printed as a test to be pasted below.
 //!
-//! What it is worth is tried by putting bugs back that had been found by reading, and then by this search, one at a time:
-//! `scripts/planted-bugs.sh` applies the patches of `tests/planted` and says which chain found each, and when. The figures below are of
-//! the first seed, on two processors; whoever changes the draw, or what the store asks of the disk, runs it again. The chains of a bug
+//! The search is tested by planting known bugs, one at a time. `scripts/planted-bugs.sh` applies the patches of
+//! `tests/planted`, and prints which chain found each, and when. The figures below are of the first seed, on two
+//! processors. A change of the draw, or of the store's operations on the disk, needs another run. The chains of a bug
 //! of threads differ from run to run.
 //!
 //! | bug | patch | chain | after |
@@ -19,12 +20,12 @@
 //! | kill, reopening, power failure | `5-pages-believed` | 11 | 1.0 s |
 //! | LSNs that the checkpoint knows are given out again | `6-numbers-again` | 4,410 | some minutes, beyond the test's 800 |
 //!
-//! The first bug does a store no harm any more: redo takes the room of a page before it looks at it, and makes the pages anew that its
-//! records describe as a whole, which are all that lie behind the file's durable end. `evenkeel-pages` has the test that finds it,
-//! `repaired_pages_are_not_grown_over` in `tests/crash.rs`.
+//! The first bug no longer harms a store: redo takes the room of a page before it looks at it. It makes the pages
+//! again that its records describe as a whole, which are all pages after the file's durable end. `evenkeel-pages` has
+//! the test that finds it, `repaired_pages_are_not_grown_over` in `tests/crash.rs`.
 //!
-//! `EVENKEEL_CHAINS` says how many chains are tried, and `EVENKEEL_CHAINS_SEED` which is the first;
-//! `cargo run --release -p evenkeel-store --example chains -- 8h` searches for hours, from a seed of its own.
+//! `EVENKEEL_CHAINS` is the number of chains, and `EVENKEEL_CHAINS_SEED` the first. `cargo run --release -p
+//! evenkeel-store --example chains -- 8h` searches for hours, from another seed.
 
 #[path = "support/chains/mod.rs"]
 mod chains;

@@ -13,7 +13,7 @@ use evenkeel_disk::{Create, Directory, File, with_syncs};
 use evenkeel_store::{ColumnType, FlushPolicy, Schema, Settings, Store, TransactionOptions};
 use support::small_settings;
 
-/// How long a sync of a thread in the background takes.
+/// Time of a sync by a background thread.
 const SLOW: Duration = Duration::from_millis(20);
 const ROUNDS: i64 = 12;
 

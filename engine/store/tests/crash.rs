@@ -162,8 +162,8 @@ fn numbers(name: &str) -> Schema {
         .unique_index("by_text", ["text"])
 }
 
-/// The compensation records of a statement are durable, its transaction's end is not: undo must go on where they stopped, because
-/// putting back the old part of a value twice would not give the old value.
+/// The compensation records of a statement are durable, its transaction's end is not. Undo must continue where they
+/// stopped, because restoring a part of a value twice would not give the old value.
 #[test]
 fn what_a_failed_statement_undid_is_not_undone_again() {
     let disk = FaultDisk::new();

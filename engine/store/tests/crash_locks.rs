@@ -107,8 +107,8 @@ fn what_is_not_durable_can_be_neither_read_nor_written() {
     }
 }
 
-/// The same where locks are released when the commit is in the log: others read and overwrite the row while its commit hangs, but
-/// none of them is acknowledged before it.
+/// Like the above, with locks that are released when the commit is in the log. Others read and overwrite the row
+/// while its commit hangs, but none of them is acknowledged before it.
 #[test]
 fn who_has_seen_what_is_not_durable_waits_for_it() {
     for streams in [1, 2, 4] {
@@ -144,8 +144,8 @@ fn who_has_seen_what_is_not_durable_waits_for_it() {
     }
 }
 
-/// The same for who only writes, and with a change that is durable, unlike its commit: the page is in order, so nothing but the need
-/// for that commit holds the next one back.
+/// Like the above, for a transaction that only writes, with a change that is durable, unlike its commit. The page is
+/// in order, so only the need for that commit holds the next one back.
 #[test]
 fn who_overwrites_what_is_not_durable_waits_for_it() {
     for streams in [1, 2, 4] {

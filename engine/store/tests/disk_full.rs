@@ -59,7 +59,7 @@ fn used(disk: &FaultDisk) -> u64 {
     disk.files().iter().map(|(_, len)| len).sum()
 }
 
-/// What says how much there is room for: the disk, or the user's quota on it.
+/// Sets the limit: the disk's size, or the user's quota on it.
 type Limit = fn(&FaultDisk, Option<u64>);
 
 #[test]

@@ -158,7 +158,8 @@ fn a_writer_elsewhere_in_the_table_is_waited_for_only_at_the_limit() {
     assert_eq!(store.statistics().transactions.escalations, escalations + 1);
 }
 
-/// What a transaction that locked the whole table deleted is not removed before its end, and its rows come back.
+/// Rows deleted by a transaction that locked the whole table are not removed before its end, and come back with a
+/// rollback.
 #[test]
 fn ghosts_stay_while_their_rows_may_come_back() {
     let disk = FaultDisk::new();

@@ -1,5 +1,5 @@
-//! What transactions see of each other: histories of list appends at each isolation level, under each schedule, also over
-//! power failures; the error that a deadlock's victim gets.
+//! Visibility between transactions: histories of list appends at each isolation level, under each schedule, also over
+//! power failures. Also the error that a deadlock's victim gets.
 
 #[path = "support/elle.rs"]
 mod elle;
@@ -221,7 +221,8 @@ fn no_anomalies_over_power_failures() {
     }
 }
 
-/// The anomalies of a store whose power fails at so many operations of the disk from when its clients begin, as it may be left.
+/// The anomalies of a store whose power fails at this many operations after its clients have begun, in a possible
+/// image of the disk.
 fn anomalies_over_power_failure(
     settings: &Settings,
     isolation: Isolation,

@@ -1,5 +1,5 @@
-//! A real process, killed without warning in a loop, at work and while it recovers: what it had acknowledged is there when the next
-//! one opens the store, and the one after that.
+//! A real process, killed without warning in a loop, at work and while it recovers. Everything that it had
+//! acknowledged is there when the next process opens the store, and the one after that.
 //!
 //! The child is this test's own executable, asked by an environment variable to work and to print each commit it got.
 
@@ -28,8 +28,8 @@ fn settings() -> Settings {
     settings
 }
 
-/// What the killed process does: each thread counts up in a row of its own, moves amounts between shared rows, and prints the
-/// count once it is committed.
+/// The killed process: each thread counts up in its own row, moves amounts between shared rows, and prints the count
+/// once it is committed.
 fn child(place: &str) {
     println!("opening");
     let store = Store::open(place, settings()).unwrap();

@@ -104,8 +104,8 @@ fn a_row_of_a_mebibyte_is_read_changed_rolled_back_recovered_and_removed() {
     store.verify().unwrap();
 }
 
-/// What the crash test does, and the table's contents after each of its transactions. Some rows are replaced as a whole, of one a byte is
-/// changed, one shrinks into its page and grows out of it.
+/// The crash test's transactions, and the table's contents after each. Some rows are replaced as a whole, some change
+/// one byte, and one shrinks into its page and grows out of it.
 fn transactions() -> Vec<(Vec<Vec<Value>>, Vec<i64>)> {
     let shifted = |id, len: usize| vec![Value::from(id), 0.into(), text(len + 7)[7..].into()];
     let mut changed = shifted(1, MIB);

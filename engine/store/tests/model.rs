@@ -335,7 +335,7 @@ fn a_tree_grows_and_shrinks_and_gives_its_pages_back() {
         world.run(Step::Commit);
         world.run(Step::Close);
         let statistics = world.store().statistics();
-        // The catalog, the table and its two indexes are one page each again, beside the map.
+        // The catalog, the table and its two indexes are one page each again, plus the map.
         assert!(statistics.pool.resident <= 6, "{:?}", statistics.pool);
     }
 }

@@ -1,4 +1,4 @@
-//! What locks keep out: phantoms, changes of what was read, deleted rows that come back.
+//! Anomalies that locks prevent: phantoms, changes of rows that were read, deleted rows that come back.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! What recovery costs, beside the work that wrote the log: counted, and measured in processor time, which other processes do not change much.
+//! Cost of recovery, compared with the work that wrote the log: counted, and measured in processor time, which other
+//! processes do not change much.
 
 mod support;
 
@@ -73,7 +74,7 @@ fn processor_time() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Work on pages with hundreds of entries, and its repetition; the least of three tries each.
+/// Work on pages with hundreds of entries, and its repetition: the smallest time of three tries each.
 #[test]
 fn recovery_takes_no_longer_than_the_work() {
     let mut took = [Duration::MAX; 2];

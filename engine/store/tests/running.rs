@@ -337,7 +337,7 @@ impl Owner {
         1000 + self.random.below(400) as i64 * self.clients + self.number
     }
 
-    /// Puts rows, or deletes them, and finds others as they should be; what it has then.
+    /// Puts rows, or deletes them, and checks others; returns the rows that it has then.
     fn work(
         &mut self,
         txn: &mut Transaction,

@@ -9,8 +9,8 @@ use evenkeel_store::{ColumnType, Scan, Schema, TransactionOptions};
 use gate::{OpensWhenDropped, open_gated};
 use support::{open, small_settings};
 
-/// Two transactions insert into the same leaf, the second behind the first. The first one's stream hangs in its sync; whatever
-/// is left of the disk then, the second must not be there without the first, on whose slot its own depends.
+/// Two transactions insert into the same leaf, the second after the first. The first one's stream hangs in its sync.
+/// Whatever remains of the disk, the second must not be there without the first, on whose slot its own depends.
 #[test]
 fn an_insertion_is_not_kept_without_the_one_before_it_in_the_page() {
     let disk = FaultDisk::new();

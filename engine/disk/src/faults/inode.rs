@@ -4,7 +4,7 @@ use rand::RngExt;
 
 use super::Rng;
 
-/// What was done to a file since its last successful sync.
+/// A change of a file since its last successful sync.
 #[derive(Clone)]
 enum Change {
     Write { offset: usize, data: Vec<u8> },
@@ -37,9 +37,9 @@ fn sectors(offset: usize, len: usize, sector: usize) -> impl Iterator<Item = (us
 /// Contents of one file.
 #[derive(Clone, Default)]
 pub(super) struct Inode {
-    /// What a power failure cannot take any more.
+    /// Content that a power failure cannot remove.
     durable: Vec<u8>,
-    /// What reads see.
+    /// Content that reads see.
     visible: Vec<u8>,
     /// In order; a power failure keeps any part of it.
     pending: Vec<Change>,
@@ -69,8 +69,8 @@ impl Inode {
         }
     }
 
-    /// What Linux does when writing back fails: a part may have reached the disk, and all pages are marked clean. So
-    /// the rest stays visible and never reaches the disk unless it is written again.
+    /// Models Linux when writing back fails: a part may have reached the disk, and all pages are marked clean. So the
+    /// rest stays visible and never reaches the disk unless it is written again.
     pub(super) fn fail_sync(&mut self, rng: &mut Rng) {
         self.durable = self.after_power_failure(rng).durable;
         self.pending.clear();
@@ -102,8 +102,8 @@ impl Inode {
         }
     }
 
-    /// What a power failure leaves: of the pending changes nothing, everything, a prefix torn in its last write, or
-    /// each sector by chance.
+    /// The file after a power failure: of the pending changes none, all, a prefix torn in its last write, or each
+    /// sector by chance.
     pub(super) fn after_power_failure(&self, rng: &mut Rng) -> Inode {
         let mut left = self.durable.clone();
         let sector = if rng.random_range(0..2) == 0 {
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// What a sync that failed did not write, a later one does not write either, though reads still see it until it leaves
+    /// Data that a failed sync did not write, a later sync does not write either, though reads see it until it leaves
     /// the cache.
     #[test]
     fn a_failed_sync_loses_what_was_pending() {

@@ -8,8 +8,8 @@
 //! one does not write.
 //!
 //! Every operation that changes something is counted. So a test can run a workload to the end, then again for each n
-//! with the power cut at the n-th operation, and look at several images of what may be left. Deterministic: the same
-//! calls and seeds give the same disks.
+//! with the power cut at the n-th operation, and check several images that may remain. Deterministic: the same calls
+//! and seeds give the same disks.
 
 mod inode;
 mod names;
@@ -54,7 +54,7 @@ pub enum Operation {
 /// An error to be returned on demand.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// What fails.
+    /// The operation that fails.
     pub operation: Operation,
     /// Only on files whose `directory/name` contains this; empty for all.
     pub name_contains: String,
@@ -98,12 +98,12 @@ struct State {
     seed: u64,
 }
 
-/// How much the disk takes.
+/// The disk's capacity.
 #[derive(Clone, Copy)]
 struct Capacity {
     /// The sum of the files' lengths.
     bytes: u64,
-    /// What a write beyond says.
+    /// The error of a write beyond it.
     error: i32,
 }
 
@@ -134,7 +134,7 @@ impl FaultDisk {
         self.state().operations
     }
 
-    /// How many of them were syncs of files.
+    /// Number of successful syncs of files.
     pub fn syncs(&self) -> u64 {
         self.state().syncs
     }
@@ -204,7 +204,7 @@ impl FaultDisk {
         self.state().capacity = bytes.map(|bytes| Capacity { bytes, error });
     }
 
-    /// The same with EDQUOT: others have space yet.
+    /// Like [`set_capacity`](Self::set_capacity) with EDQUOT: other users still have space.
     pub fn set_quota(&self, bytes: Option<u64>) {
         let error = QUOTA_EXCEEDED;
         self.state().capacity = bytes.map(|bytes| Capacity { bytes, error });
@@ -225,7 +225,7 @@ impl FaultDisk {
         state.names.all().map(describe).collect()
     }
 
-    /// The same with the bytes of every file, as a process reads them.
+    /// The names with the bytes of every file, as a process reads them.
     pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
         let state = self.state();
         let read = |((directory, name), &inode): (&(String, String), &usize)| {
@@ -255,7 +255,7 @@ impl fmt::Debug for FaultDisk {
     }
 }
 
-/// What became of an operation's admission.
+/// Result of an operation's admission.
 enum Admission {
     /// Carry it out.
     Granted,

@@ -68,7 +68,7 @@ impl NameTable {
         });
     }
 
-    /// Of each directory's pending changes a prefix.
+    /// After a power failure: a prefix of each directory's pending changes.
     pub(super) fn after_power_failure(&self, rng: &mut Rng) -> NameTable {
         let mut left = self.durable.clone();
         let mut kept: BTreeMap<&str, u64> = BTreeMap::new();

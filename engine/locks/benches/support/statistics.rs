@@ -1,6 +1,6 @@
 //! Medians and slopes of measurements.
 
-/// The median; sorts what it is given.
+/// The median; sorts `values`.
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

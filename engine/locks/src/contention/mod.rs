@@ -1,4 +1,4 @@
-//! What happens where requests conflict: the core shared by the lock manager and the simulator.
+//! Handling of conflicting requests: the core shared by the lock manager and the simulator.
 //!
 //! [`Contention`] holds the queues and the wait-for graph and applies one schedule, one starvation policy and one
 //! deadlock policy to them. It is single-threaded and deterministic: the same calls give the same effects. The lock

@@ -1,9 +1,9 @@
-//! What became of requests: the caller's own, and those of others.
+//! Outcomes of requests: the caller's own, and those of others.
 
 use crate::graph::{QueueIndex, TxnIndex};
 use crate::modes::Mode;
 
-/// What became of a request that was not refused.
+/// Outcome of a request that was not refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// A lock at least as strong was held already.
@@ -54,7 +54,7 @@ pub struct Granted {
     pub waited_ns: u64,
 }
 
-/// What a call did to *other* transactions. The caller empties it.
+/// Effects of a call on *other* transactions. The caller empties it.
 #[derive(Default, Debug)]
 pub struct Effects {
     /// Waits that ended with a grant, in the order of granting.

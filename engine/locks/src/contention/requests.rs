@@ -1,4 +1,4 @@
-//! What transactions ask for: locks, and to give them back.
+//! Requests of transactions: to lock, and to release.
 
 use super::outcome::{Effects, Outcome, Refusal};
 use super::state::Contention;

@@ -1,19 +1,19 @@
-//! How conflicts are decided.
+//! Rules for conflicts.
 
 use crate::deadlock::{DeadlockPolicy, Victim};
 use crate::schedule::{ScheduleKind, SetSizes};
 use crate::starvation::Starvation;
 
-/// How conflicts are decided.
+/// Rules for conflicts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rules {
-    /// Who is granted next.
+    /// Chooses the next waiter to grant.
     pub schedule: ScheduleKind,
-    /// How dependency sets are measured, for schedules that compare them.
+    /// Method of measuring dependency sets, for schedules that compare them.
     pub sizes: SetSizes,
-    /// What keeps waiters from starving.
+    /// Keeps waiters from starving.
     pub starvation: Starvation,
-    /// What resolves or prevents deadlocks.
+    /// Resolves or prevents deadlocks.
     pub deadlocks: DeadlockPolicy,
     /// Seed of the random schedule.
     pub seed: u64,

@@ -54,7 +54,7 @@ impl Contention {
         &self.rules
     }
 
-    /// What was counted so far.
+    /// Counters since the beginning.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -1,4 +1,4 @@
-//! What happens to the graph: locks are held and given back, waits begin and end. Effective sizes follow.
+//! Changes of the graph: locks are held and released, waits begin and end. Effective sizes follow.
 
 use smallvec::SmallVec;
 

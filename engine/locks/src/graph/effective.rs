@@ -93,7 +93,7 @@ impl Graph {
         self.propagate(deltas);
     }
 
-    /// Brings effective sizes up to date with the modes that wait for `index` now: a waiter that conflicts with other
+    /// Updates the effective sizes for the modes that wait for `index` now. A waiter that conflicts with other
     /// waiters can add edges between those and the holders (never with `S` and `X` only).
     pub fn account(&mut self, index: QueueIndex) {
         let queue = &self.queues[index.0 as usize];

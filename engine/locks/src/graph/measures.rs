@@ -1,4 +1,5 @@
-//! What the schedules measure by searching the graph: dependency sets, depth, blocking locks (dissertation section 4.3).
+//! Measures that schedules take by searching the graph: dependency sets, depth, blocking locks (dissertation section
+//! 4.3).
 
 use super::vertices::{Graph, TxnNode};
 use crate::meta::{QueueIndex, TxnIndex};
@@ -76,7 +77,7 @@ impl Graph {
         }
     }
 
-    /// How many of the locks of `txn` somebody waits for (section 4.3.1).
+    /// Number of locks of `txn` that have a waiter (section 4.3.1).
     pub fn blocking_locks(&self, txn: TxnIndex) -> u32 {
         let blocks = |&&(index, held): &&(QueueIndex, Mode)| {
             let queue = self.queue(index);

@@ -12,9 +12,9 @@ use crate::queue::Queue;
 /// One transaction.
 #[derive(Clone, Debug)]
 pub struct TxnNode {
-    /// What the caller said about it.
+    /// The caller's facts about it.
     pub meta: TxnMeta,
-    /// How many locks it holds, on objects inside the graph or not.
+    /// Number of its locks, on objects inside the graph or not.
     pub locks_held: u32,
     /// The object it waits for.
     pub waiting: Option<QueueIndex>,

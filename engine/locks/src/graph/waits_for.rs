@@ -9,9 +9,9 @@ use crate::meta::{QueueIndex, TxnIndex};
 /// Which waits a traversal follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitsFor {
-    /// Those of the current queues.
+    /// Modes of the current queues.
     Current,
-    /// Those the effective sizes were computed with.
+    /// Modes that the effective sizes were computed with.
     Accounted,
 }
 
@@ -26,8 +26,8 @@ impl Graph {
         self.blocking(txn, WaitsFor::Current).next()
     }
 
-    /// Whether the waiters of `index` wait for more holders than before its last change: the one case in which a new
-    /// cycle need not contain the transaction that has just begun to wait.
+    /// Whether the waiters of `index` wait for more holders than before its last change. Only then may a new cycle
+    /// not contain the transaction that has just begun to wait.
     pub fn has_new_blockers(&self, index: QueueIndex) -> bool {
         let queue = self.queue(index);
         let (old, new, held) = (

@@ -1,4 +1,4 @@
-//! What each starvation policy promises, under every schedule.
+//! Guarantees of each starvation policy, under every schedule.
 
 use proptest::prelude::*;
 

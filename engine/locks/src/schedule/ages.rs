@@ -12,7 +12,7 @@ const SQUARE: ScheduleKind = ScheduleKind::Ldaf(AgePower::Square);
 /// When the decisions by hand are made.
 const NOW_NS: u64 = 100;
 
-/// One object somebody holds exclusively, and what is going to wait for it.
+/// An object with an exclusive holder, and its future waiters.
 struct Scene {
     contention: Contention,
     effects: Effects,
@@ -76,7 +76,7 @@ impl Scene {
         txn
     }
 
-    /// Who is granted once the object is free.
+    /// The transactions granted once the object is free.
     fn granted(mut self) -> Vec<TxnIndex> {
         self.contention
             .release_all(self.holder, NOW_NS, &mut self.effects);
@@ -155,9 +155,9 @@ fn readers_go_together() {
     }
 }
 
-/// Two readers of age 1 both keep one transaction of age 9 waiting, and a writer of age 13 waits alone. Sums: the readers
-/// 2 + 2 + 10 = 14, as the writer: equal, and the shared go first; counted twice the dependent would make 24, squares
-/// 4 + 4 + 100 = 108 against 196.
+/// Two readers of age 1 both block one transaction of age 9, and a writer of age 13 waits alone. The sum of the
+/// readers is 2 + 2 + 10 = 14, and equals the writer's; the shared requests win a tie. Counted twice, the dependent
+/// would make 24; squares would be 4 + 4 + 100 = 108 against 196.
 #[test]
 fn a_dependent_of_two_readers_counts_once() {
     for (schedule, writer_age, readers) in

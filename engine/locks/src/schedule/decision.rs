@@ -1,4 +1,4 @@
-//! What a schedule is, and everything it may look at.
+//! The interface of a schedule, and everything that it may look at.
 
 use crate::graph::{Graph, QueueIndex, TxnIndex};
 use crate::modes::ModeSet;
@@ -13,12 +13,12 @@ pub trait Schedule: Send {
     fn pick(&mut self, decision: &Decision<'_>, rng: &mut Rng, picked: &mut Vec<usize>);
 }
 
-/// How the size of a dependency set is found.
+/// Method of finding the size of a dependency set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetSizes {
     /// By searching the graph: exact, shared holders included; the union of sets is exact too.
     Exact,
-    /// One plus the sum over the waiters, kept up to date at every change; the union is the sum of the sizes
+    /// One plus the sum over the waiters, updated at every change; the size of a union is the sum of the sizes
     /// (section 4.5). Constant time a candidate.
     Approximate,
 }
@@ -35,7 +35,7 @@ pub struct Decision<'a> {
     pub arrival_limit: u64,
     /// The time, in nanoseconds since any fixed moment.
     pub now_ns: u64,
-    /// How dependency sets are measured.
+    /// Method of measuring dependency sets.
     pub sizes: SetSizes,
     /// Added to a dependency-set size for each nanosecond of the transaction's age.
     pub size_per_ns: f64,
@@ -97,8 +97,8 @@ impl<'a> Decision<'a> {
         places.iter().map(|&place| size(place)).collect()
     }
 
-    /// Calls `visit` with the age, in nanoseconds, of every member of the union of the dependency sets of the waiters at
-    /// `places`, themselves included, once each. By searching the graph, shared holders included.
+    /// Calls `visit` with the age, in nanoseconds, of every member of the dependency sets of the waiters at `places`,
+    /// themselves included, once each. Searches the graph, including shared holders.
     pub fn for_dependent_ages(&self, places: &[usize], mut visit: impl FnMut(u64)) {
         let txns = places.iter().map(|&place| self.waiter(place).txn);
         self.graph.for_dependency_set(txns, |node| {

@@ -3,7 +3,7 @@
 //! `f(k)` is the expected time until the last of `k` transactions that share a lock releases it, over the expected time
 //! of one. It satisfies C1 `f(1) = 1`, C2 `f(k) < f(k + 1)` and C3 `f(k) <= k`.
 
-/// How much longer `k` transactions hold a lock together than one alone: the functions of section 4.6.7.
+/// The factor by which `k` transactions together hold a lock longer than one alone: the functions of section 4.6.7.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DelayFactor {
     /// `f1(k) = 1`: no delay, which makes bLDSF LDSF. The lower bound; it breaks C2.

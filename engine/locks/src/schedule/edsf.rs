@@ -1,8 +1,8 @@
 //! Oldest dependency set first: VATS that counts the waiters of a transaction.
 //!
-//! VATS (VATS paper section 5.2) grants the oldest waiter, for its own age. But a young transaction that holds what an
-//! old one waits for is as urgent as the old one: until it ends, the old one cannot. So the age of a request is that of
-//! the oldest member of its dependency set, as a lock holder inherits the priority of those it blocks (Sha, Rajkumar and
+//! VATS (VATS paper section 5.2) grants the oldest waiter, for its own age. But a young transaction that blocks an
+//! old one is as urgent as the old one: until it ends, the old one cannot. So the age of a request is that of the
+//! oldest member of its dependency set. A lock holder inherits the priority of its waiters alike (Sha, Rajkumar and
 //! Lehoczky, "Priority Inheritance Protocols", IEEE Transactions on Computers 1990). This is also the limit of
 //! [`super::Ldaf`] for high powers of the age.
 //!

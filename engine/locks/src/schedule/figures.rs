@@ -152,7 +152,7 @@ fn figure_4_2_blocking_locks_do_not_count_those_blocked_indirectly() {
     assert_eq!(figure.granted_when_ends("t0"), ["t1"]);
 }
 
-/// Figure 4.3: a chain of three ends in `t1`; two transactions wait for `t2` directly, and a fourth beside them.
+/// Figure 4.3: a chain of three ends in `t1`; two transactions and a fourth wait for `t2` directly.
 fn figure_4_3(schedule: ScheduleKind) -> Figure {
     let mut figure = Figure::new(schedule);
     figure.holds("t0", "o1", X);

@@ -48,9 +48,9 @@ pub fn greatest<K: Ord>(decision: &Decision<'_>, measure: impl Fn(&Waiter) -> K)
 }
 
 /// The groups worth comparing, those of shareable modes first: all `IS` with all `S`, all `IS` with all `IX`, one
-/// `SIX` with all `IS`, and one `X`; Of the `SIX` and `X` requests only the one with the greatest `weight(place)` is
-/// a candidate, the first to arrive of equals. With `S` and `X` only: all shared requests, and the heaviest exclusive
-/// one.
+/// `SIX` with all `IS`, and one `X`. Of the `SIX` and `X` requests only the one with the greatest `weight(place)` is
+/// a candidate; the first to arrive wins a tie. With `S` and `X` only, the groups are all shared requests, and the
+/// heaviest exclusive one.
 pub fn compatible_groups(
     decision: &Decision<'_>,
     weight: impl Fn(usize) -> f64,

@@ -1,10 +1,10 @@
 //! Largest dependency-set age first for hybrid workloads: LDAF per expected remaining time.
 //!
-//! What hLDSF is to LDSF (dissertation section 4.7.2), this is to LDAF: where transactions of different classes take
-//! different times, delaying `u` by granting `t` first costs the weight of `u`'s dependency set for the remaining time of
-//! `t`, so the request to grant is the one with the greatest weight *per expected remaining time*, the mu of the c-mu
-//! rule. Expected times are hLDSF's: what the owner said, or the mean of the class (section 4.7.3). Of requests granted
-//! together the longest counts. With one class it is LDAF.
+//! This schedule relates to LDAF as hLDSF does to LDSF (dissertation section 4.7.2). Where classes of transactions
+//! take different times, granting `t` first delays `u`'s dependency set for the remaining time of `t`. So the request
+//! to grant has the greatest weight *per expected remaining time*, the mu of the c-mu rule. Expected times are
+//! hLDSF's: the owner's value, or the mean of the class (section 4.7.3). Of requests granted together the longest
+//! time counts. With one class it is LDAF.
 
 use super::decision::{Decision, Schedule};
 use super::group;

@@ -100,8 +100,8 @@ impl ScheduleKind {
         }
     }
 
-    /// The schedule of this name; `bldsf` has the default delay factor, `bldsf:f4` that of section 4.6.7; `ldaf` squares
-    /// ages, `ldaf:1` does not.
+    /// The schedule of this name. `bldsf` has the default delay factor, and `bldsf:f4` that of section 4.6.7. `ldaf`
+    /// squares ages, `ldaf:1` does not.
     pub fn from_name(name: &str) -> Option<ScheduleKind> {
         if let Some(factor) = name.strip_prefix("bldsf:") {
             return DelayFactor::from_name(factor).map(ScheduleKind::Bldsf);

@@ -1,10 +1,10 @@
 //! Largest dependency-set age first: LDSF for the variance and the tail instead of the mean.
 //!
 //! LDSF counts the transactions that a grant lets progress. A grant delayed by `dt` delays all of them by `dt`, so
-//! counting them is right if what matters is the sum of latencies. For a convex cost, the delay costs `cost'(age) dt`
-//! for each of them. The request to grant is then the one with the greatest `sum of cost'(age)` over its dependency
-//! set. It is the generalized c-mu rule (Van Mieghem, "Dynamic Scheduling with Convex Delay Costs", Annals of Applied
-//! Probability 1995) with the dependency set of dissertation section 4.3.2 instead of a single job:
+//! counting them minimises the sum of latencies. For a convex cost, the delay costs `cost'(age) dt` for each of them.
+//! So the request to grant has the greatest `sum of cost'(age)` over its dependency set. It is the generalized c-mu
+//! rule (Van Mieghem, "Dynamic Scheduling with Convex Delay Costs", Annals of Applied Probability 1995) with the
+//! dependency set of dissertation section 4.3.2 instead of a single job:
 //!
 //! | cost | minimises | weight of a transaction |
 //! |---|---|---|
@@ -24,7 +24,7 @@ use super::decision::{Decision, Schedule};
 use super::group;
 use crate::rng::Rng;
 
-/// How much more the old count than the young.
+/// The weight of old transactions relative to young ones.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum AgePower {
     /// By their age: for the second moment of latency.
@@ -35,7 +35,7 @@ pub enum AgePower {
 }
 
 impl AgePower {
-    /// What a transaction of this age weighs.
+    /// The weight of a transaction of this age.
     pub(super) fn weight(self, age_ns: u64) -> f64 {
         let age_ns = age_ns as f64 + 1.0;
         match self {

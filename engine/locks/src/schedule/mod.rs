@@ -1,9 +1,9 @@
 //! Lock schedules: which of the eligible waiters of one object are granted next.
 //!
 //! A schedule is a pure decision over a queue and the wait-for graph. It reads no clock (times are numbers in the
-//! [`Decision`]), takes no lock, does no I/O, and draws random numbers only from the generator it is given, so the lock
-//! manager and the deterministic simulator run the same code. It sees only waiters that could each be granted now
-//! ([`crate::queue`] says when); its choice is checked against the granted set again before anything is granted.
+//! [`Decision`]), takes no lock, and does no I/O. It draws random numbers only from the given generator, so the lock
+//! manager and the deterministic simulator run the same code. It sees only waiters that could each be granted now (by
+//! the rules in [`crate::queue`]); its choice is checked against the granted set again before anything is granted.
 
 mod bldsf;
 mod ddf;

@@ -1,8 +1,8 @@
 //! Randomised scheduling (RS): "similar to VATS, except that transactions are sorted according to a random order rather than by
 //! age" (VATS paper section 7.2; dissertation section 3.5.2).
 //!
-//! What VATS is compared with there, to tell what the order by age does from what re-ordering alone does. The order is drawn anew at each
-//! decision.
+//! VATS is compared with this schedule there, to separate the effect of the order by age from that of re-ordering
+//! alone. The order is drawn again at each decision.
 
 use super::decision::{Decision, Schedule};
 use super::group;

@@ -1,8 +1,9 @@
 //! Variance-aware transaction scheduling: the oldest transaction first (VATS paper section 5.2, theorem 1; dissertation
 //! theorem 3.1).
 //!
-//! Age counts from the transaction's birth, not from its arrival at this queue. The algorithm grants one lock; as in the
-//! paper's implementation, everything that conflicts with no older request, granted or still waiting, is granted too.
+//! Age counts from the transaction's birth, not from its arrival at this queue. The algorithm grants one lock. As in
+//! the paper's implementation, every request is granted too that conflicts with no older request, granted or still
+//! waiting.
 
 use super::decision::{Decision, Schedule};
 use crate::modes::{MODES, Mode};

@@ -46,7 +46,7 @@ fn forest(schedule: ScheduleKind, sizes_of: SetSizes, rng: &mut Rng) -> Forest {
     for root in 0..2 + rng.below(4) {
         let mut tree = vec![add(&mut contention, 1 + root)];
         for _ in 0..rng.below(6) {
-            // Each new transaction waits for an object of its own that a random member of the tree holds.
+            // Each new transaction waits for a separate object that a random member of the tree holds.
             let parent = tree[rng.below(tree.len() as u64) as usize];
             if contention.graph().txn(parent).waiting.is_some() && parent != tree[0] {
                 continue;
@@ -118,8 +118,8 @@ impl Forest {
     }
 }
 
-/// Total time spent waiting for the roots, in expected execution times: while one root runs, its own tree and all trees
-/// behind it wait. Execution times are independent of the order and have one mean (theorem 4.2).
+/// Total time spent waiting for the roots, in expected execution times. While one root runs, its own tree and all
+/// trees that come later wait. Execution times are independent of the order and have one mean (theorem 4.2).
 fn total_wait(sizes: &[u64], order: &[usize]) -> u64 {
     order
         .iter()

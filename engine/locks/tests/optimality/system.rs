@@ -9,7 +9,8 @@ use evenkeel_locks::{Mode, ScheduleKind, SetSizes, Starvation};
 
 use crate::add;
 
-/// A system of transactions that ask for nothing more: who holds and who waits for each object. Exclusive locks only.
+/// A system of transactions that ask for nothing more: the holder and the waiters of each object. Exclusive locks
+/// only.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct System {
     /// Holder by object.
@@ -112,7 +113,7 @@ impl System {
         }
     }
 
-    /// What the lock manager's code does when `txn` ends.
+    /// The choice of the lock manager's code when `txn` ends.
     fn scheduled(&self, txn: usize, schedule: ScheduleKind) -> System {
         let rules = Rules {
             starvation: Starvation::None,

@@ -1,13 +1,14 @@
 //! VATS at one object with arrivals over time (theorem 1 of the VATS paper, theorem 3.1 of the dissertation).
 //!
-//! A *menu* is a list of transactions, each with an age and a time of arrival at the object's queue; its `p`-performance
-//! is the expected `Lp` norm of the latencies. The theorem: with exclusive locks and remaining times `R(T)` drawn
-//! independently from one distribution, no scheduler does better than granting the oldest, not even one that knows the
-//! distribution. Here every scheduler is tried: a tree of decisions, each of which may depend on everything that
-//! happened so far and even on arrivals to come.
+//! A *menu* is a list of transactions, each with an age and a time of arrival at the object's queue; its
+//! `p`-performance is the expected `Lp` norm of the latencies. The theorem assumes exclusive locks and remaining
+//! times `R(T)` drawn independently from one distribution. Then no scheduler does better than granting the oldest,
+//! even if it knows the distribution. Here every scheduler is tried: a tree of decisions, each of which may depend on
+//! everything that happened so far and even on arrivals to come.
 //!
-//! The proof exchanges two grants, so it needs what it does not say: a scheduler that grants whenever the lock is free and
-//! somebody waits. `idling_for_an_older_one_to_come_can_be_better` is a menu on which one that idles wins.
+//! The proof exchanges two grants, so it needs an assumption that it does not state: the scheduler grants whenever
+//! the lock is free and a transaction waits. `idling_for_an_older_one_to_come_can_be_better` is a menu on which an
+//! idling scheduler wins.
 
 use evenkeel_locks::contention::{Contention, Effects, Rules};
 use evenkeel_locks::rng::Rng;
@@ -55,7 +56,7 @@ impl Moment {
     }
 }
 
-/// The `p`-performance from this moment on, with the best of what `choose` allows at each decision: places in the menu to
+/// The `p`-performance from this time on, with the best choice of `choose` at each decision: places in the menu to
 /// grant next, or `None` to let the lock idle until the next arrival.
 fn performance(
     menu: &[Visitor],
@@ -109,14 +110,14 @@ fn best(menu: &[Visitor], p: f64) -> f64 {
     })
 }
 
-/// What the lock manager's code does.
+/// The choices of the lock manager's code.
 fn scheduled(menu: &[Visitor], p: f64, schedule: ScheduleKind) -> f64 {
     from_the_beginning(menu, p, |moment| {
         vec![Some(granted(menu, &moment.waiting(menu), schedule))]
     })
 }
 
-/// Whom of `waiting` the lock manager's code grants when the lock becomes free.
+/// The transactions of `waiting` that the lock manager's code grants when the lock becomes free.
 fn granted(menu: &[Visitor], waiting: &[usize], schedule: ScheduleKind) -> usize {
     const EPOCH: i32 = 1 << 20;
     let mut contention = Contention::new(Rules::new(schedule));

@@ -1,13 +1,14 @@
 //! Whether a history is serializable, in the manner of Elle (Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies
 //! from Experimental Observations", VLDB 2020).
 //!
-//! Every row is a list, a write appends the transaction's number, a read returns the list. The final lists give the order
-//! of versions, hence the write-write, write-read and read-write dependencies; a serializable history has no cycle of
-//! them.
+//! Every row is a list, a write appends the transaction's number, a read returns the list. The final lists give the
+//! order of versions. From it follow the write-write, write-read and read-write dependencies; a serializable history
+//! has no cycle of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a committed transaction saw: per read the row and its list, and per write the list after its append.
+/// Reads and writes of a committed transaction: per read the row and its list, and per write the list after its
+/// append.
 pub struct Committed {
     /// Its number, unlike that of any other attempt.
     pub number: u64,
@@ -15,7 +16,7 @@ pub struct Committed {
     pub seen: Vec<(usize, Vec<u64>)>,
 }
 
-/// What is wrong with a history.
+/// A violation in a history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Anomaly {
     /// A list was seen that no sequence of commits produced: a write of an aborted transaction, or a lost one.

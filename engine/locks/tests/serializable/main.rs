@@ -18,7 +18,7 @@ use store::{ROWS, Store, StoreTxn, TABLES};
 const WORKERS: u64 = 4;
 const TXNS_EACH: u64 = 300;
 
-/// Three random steps. Reading a row and then writing it upgrades S to X (and the table's IS to IX); scanning a table
+/// Three random steps. Reading a row and then writing it upgrades S to X (and the table's IS to IX). Scanning a table
 /// and then writing one of its rows upgrades the table's S to SIX.
 fn steps(txn: &mut StoreTxn<'_>, rng: &mut Rng) -> Result<(), LockError> {
     for _ in 0..3 {

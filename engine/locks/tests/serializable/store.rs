@@ -13,7 +13,7 @@ pub const TABLES: usize = 2;
 /// Rows of each.
 pub const ROWS: usize = 3;
 
-/// How long a row is looked at, in turns of a spinning loop.
+/// Time for which a row is looked at, in turns of a spinning loop.
 const SPINS: u32 = 30;
 
 /// A row's list, guarded by the locks under test alone.

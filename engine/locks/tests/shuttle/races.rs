@@ -1,5 +1,5 @@
-//! Two or three ends of one wait at the same time: a grant, a timeout, a cancellation, a deadlock, a dropped future, a
-//! change of rules. Whichever comes first, the wait ends once, and nothing is left behind.
+//! Two or three ends of one wait at the same time: a grant, a timeout, a cancellation, a deadlock, a dropped future,
+//! a change of rules. Whichever comes first, the wait ends once, and leaves nothing behind.
 
 use std::future::Future;
 use std::pin::pin;
@@ -65,8 +65,8 @@ fn a_timeout_with_the_grant() {
 
 #[test]
 fn a_timeout_lets_those_it_held_back_go() {
-    // Nobody but the timed-out writer is in the reader's way, and the first reader stays until the second has read: who
-    // leaves the queue must look after those behind.
+    // Only the timed-out writer is in the reader's way, and the first reader stays until the second has read: a
+    // waiter that leaves the queue must grant later ones.
     shuttle::check_random(
         || {
             let locks = manager(ScheduleKind::Fifo);
@@ -222,7 +222,7 @@ fn a_dropped_future_with_the_grant() {
                 if let Poll::Ready(outcome) = polled {
                     assert_outcome_holds(&txn, &outcome);
                 }
-                // Granted in that moment or not, it is held exactly if the transaction says so.
+                // Granted at the same time or not, it is held exactly if the transaction says so.
                 let held = txn.mode_of(&0).is_some();
                 assert_eq!(txn.release(&0), held);
                 assert_eq!(txn.locks_held(), 0);

@@ -1,8 +1,8 @@
-//! Randomised validation of the lock manager: schedule x deadlock policy x starvation policy x timeouts x upgrades x
-//! cancellations x early release x rules changed at run time, on real threads.
+//! Randomised validation of the lock manager, on real threads. It combines schedules, deadlock policies, starvation
+//! policies, timeouts, upgrades, cancellations, early release, and rules changed at run time.
 //!
-//! After every grant no incompatible lock is held by anybody; every error is one the request could have and tells the
-//! truth; at the end nothing is locked, nobody waits, and the lock manager's counts are those of the transactions.
+//! After every grant no incompatible lock is held by anybody. Every error is one that the request could have, and is
+//! true. At the end nothing is locked, nobody waits, and the lock manager's counters are those of the transactions.
 //! `benches/workload.rs` measures the same runner.
 //!
 //! For long runs, or to run the plan that failed again:

@@ -1,4 +1,4 @@
-//! What one validation run does, drawn from a seed.
+//! The plan of one validation run, drawn from a seed.
 
 use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{Config, DeadlockPolicy, Rules};
@@ -67,7 +67,7 @@ impl Plan {
         }
     }
 
-    /// Whether a policy of which `is_meant` was in force at some time.
+    /// Whether a policy that `is_meant` accepts was in force at some time.
     pub fn ever(&self, is_meant: impl Fn(DeadlockPolicy) -> bool) -> bool {
         let mut rules = self.later_rules.iter().chain([&self.config.rules]);
         rules.any(|rules| is_meant(rules.deadlocks))

@@ -24,9 +24,9 @@ const DISTURBANCE: Duration = Duration::from_micros(300);
 /// The transaction a worker runs, and how to cancel it.
 type Current = Option<(TxnId, Canceller<u64>)>;
 
-/// What the threads of a run share.
+/// State shared by the threads of a run.
 pub struct Run {
-    /// What is run.
+    /// The plan.
     pub plan: Plan,
     /// The lock manager under test.
     pub locks: LockManager<u64>,
@@ -42,7 +42,7 @@ pub struct Run {
     done_ns: AtomicU64,
 }
 
-/// What a run did, and how long it took.
+/// Result of a run, and its duration.
 pub struct Finished {
     /// The sum over the threads.
     pub tally: Tally,
@@ -136,7 +136,7 @@ impl Run {
         Ok(worker.tally)
     }
 
-    /// Changes rules and cancels transactions as planned, and looks at who waits for whom, until everybody is done.
+    /// Changes rules and cancels transactions as planned, and examines waiters and holders, until everybody is done.
     fn disturb(&self) -> Result<(), Violation> {
         let mut rng = Rng::new(!self.plan.seed);
         let mut later_rules = self.plan.later_rules.iter().cycle();

@@ -1,14 +1,14 @@
 //! A second record of the held locks, kept by the transactions themselves.
 //!
-//! A transaction enters a lock after it was granted and leaves before it releases it, so what is entered here is held
-//! for certain: two incompatible entries are two incompatible grants. What is compatible is not asked of the code under
+//! A transaction enters a lock after it was granted, and leaves before it releases it, so an entered lock is surely
+//! held: two incompatible entries are two incompatible grants. Compatibility is computed here, not by the code under
 //! test.
 
 use std::sync::Mutex;
 
 use evenkeel_locks::{Mode, TxnId};
 
-/// What a run found that must not be, in words.
+/// A violation found in a run, in words.
 pub type Violation = String;
 
 /// Gray et al. 1976, table 1, by the modes' discriminants: IS, IX, S, SIX, X.

@@ -1,4 +1,4 @@
-//! What happened in a run.
+//! Counts of events in a run.
 
 use evenkeel_locks::LockError;
 

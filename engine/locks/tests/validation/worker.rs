@@ -20,10 +20,10 @@ use crate::tally::Tally;
 /// cancelled or times out for ever.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// How often others run before a wait is dropped, so that it may have been granted meanwhile.
+/// How often others run before a wait is dropped, so that it may have been granted by then.
 const DROP_YIELDS_PERCENT: u64 = 50;
 
-/// How a lock is asked for.
+/// Ways of asking for a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum How {
     Blocking,
@@ -34,7 +34,7 @@ enum How {
     AsyncDropped,
 }
 
-/// What became of an attempt.
+/// Result of an attempt.
 #[derive(PartialEq, Eq)]
 enum End {
     Committed,
@@ -48,9 +48,9 @@ pub struct Worker<'r> {
     run: &'r Run,
     number: usize,
     rng: Rng,
-    /// What the transaction holds.
+    /// Locks that the transaction holds.
     held: Vec<(u64, Mode)>,
-    /// What happened so far.
+    /// Counts so far.
     pub tally: Tally,
 }
 
@@ -95,7 +95,7 @@ impl<'r> Worker<'r> {
         Ok(())
     }
 
-    /// Waits longer after each attempt; in the end lets others run, one of whom may hold what is needed.
+    /// Waits longer after each attempt. Finally lets other threads run, one of which may hold the lock.
     fn back_off(&mut self, attempt: u32) {
         const SPINS_DOUBLED_MAX: u32 = 8;
         if attempt > SPINS_DOUBLED_MAX {

@@ -9,10 +9,10 @@ use evenkeel_disk::{Directory, with_syncs};
 
 const USUAL: Duration = Duration::from_millis(1);
 const SLOW: Duration = Duration::from_millis(10);
-/// One sync in so many is slow.
+/// One sync in this many is slow.
 const SLOW_ONE_IN: u64 = 20;
 
-/// The directory, itself fast, as if on a device of its own, whose files' syncs take their time.
+/// The directory, itself fast, as if on a separate device, with slow syncs of its files.
 pub fn device_over(inner: Arc<dyn Directory>, seed: u64) -> Arc<dyn Directory> {
     let draws = AtomicU64::new(seed);
     with_syncs(inner, move |_| {

@@ -15,9 +15,9 @@ use crate::undo::UndoList;
 pub(crate) struct Content<'r> {
     kind: RecordKind,
     pub(crate) changes: Vec<(PageId, Change<'r>)>,
-    /// Of a compensation record: where undo continues.
+    /// In a compensation record: where undo continues.
     undo_next: Lsn,
-    /// Of a change: how to undo it.
+    /// In a change: the undo part.
     undo: &'r [u8],
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Loser {
     pub(crate) undo: UndoList,
 }
 
-/// What is known after reading the log so far.
+/// The state after reading the log so far.
 pub(crate) struct Analysis {
     running: BTreeMap<u64, Loser>,
     pub(crate) catalog: Option<PageId>,

@@ -18,7 +18,7 @@ use crate::recovery::analysis::Analysis;
 use crate::recovery::redo::Redo;
 use crate::storage::Storage;
 
-/// What recovery found.
+/// The result of recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Outcome {
     /// The root of the catalog's tree, if there is one.

@@ -432,7 +432,7 @@ mod tests {
             }
         }
 
-        /// What redo relies on: it checks a page once.
+        /// The rule that redo relies on: it checks a page once.
         #[test]
         fn a_sound_node_is_sound_after_a_change_of_one_entry(
             keys in proptest::collection::btree_set("[ab]{1,4}", 0..12),

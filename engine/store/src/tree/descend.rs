@@ -9,9 +9,9 @@ use crate::tree::node::Node;
 /// Which leaf to go to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seek<'k> {
-    /// That whose fences include the key.
+    /// The leaf whose fences include the key.
     At(&'k [u8]),
-    /// That which holds the keys just below this one; of all keys without it.
+    /// The leaf that holds the keys just below this one; without a key, the last leaf.
     Below(Option<&'k [u8]>),
 }
 

@@ -19,8 +19,8 @@
 //! after recovery: log records name slots.
 //!
 //! A key's *head* is its first four bytes after the prefix, as a number with the same order (Graefe and Larson,
-//! "B-Tree Indexes and CPU Caches", ICDE 2001: poor man's normalized keys). A search looks at entries only where
-//! heads are equal.
+//! "B-Tree Indexes and CPU Caches", ICDE 2001: poor man's normalized keys). A search reads entries only where heads
+//! are equal.
 
 use std::cmp::Ordering;
 
@@ -70,7 +70,7 @@ pub(crate) fn entry_bytes_max(body_bytes: usize) -> usize {
     (body_bytes - HEADER_BYTES) / 6
 }
 
-/// What a node is beside its entries.
+/// The parts of a node other than its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NodeHeader<'f> {
     pub(crate) level: u8,

@@ -1,5 +1,5 @@
-//! A small bank with some of TPC-C's habits, and what its store must hold after a failure: exactly what the model held after
-//! some transaction, no earlier than the last acknowledged.
+//! A small bank with some of TPC-C's habits, and the contents that its store must hold after a failure. These are
+//! exactly the model's contents after some transaction, no earlier than the last acknowledged.
 //!
 //! Transfers change two rows, insert into a history with an index, take the oldest entries off it, and sometimes roll back.
 
@@ -54,7 +54,7 @@ pub fn set_up(store: &Store) -> Result<(), StoreError> {
     txn.commit()
 }
 
-/// One transaction; whether it committed.
+/// Runs one transaction; returns whether it committed.
 pub fn transfer(store: &Store, number: i64, rng: &mut Pcg64Mcg) -> Result<bool, StoreError> {
     let (accounts, history) = (
         store.table("accounts").expect("made"),
@@ -164,7 +164,7 @@ pub fn run(
     store.close()
 }
 
-/// What the store holds after each commit, from the first (the set-up) on.
+/// The store's contents after each commit, from the first (the set-up) on.
 pub fn states(settings: &Settings) -> Vec<Contents> {
     let disk = FaultDisk::new();
     let store = open(&disk, settings.clone()).unwrap();
@@ -196,7 +196,7 @@ pub fn check(
         (acknowledged..=acknowledged + 1).contains(&(at + 1)),
         "{what}: {at} after {acknowledged}"
     );
-    // And it goes on working.
+    // The store continues to work.
     let mut rng = Pcg64Mcg::seed_from_u64(99);
     transfer(&store, 1_000_000, &mut rng).unwrap();
     contents(&store);

@@ -6,10 +6,10 @@
 //! one written). A cycle of ww and wr edges is G1c, forbidden from read committed on; any cycle is G2, forbidden from
 //! repeatable read (of single items) on.
 //!
-//! A history may end with a power failure, which takes transactions whose commit was acknowledged to nobody. They ran under locks all the
-//! same, so what they saw counts like the rest for what was before the failure. What is left afterwards must be
-//! transactions as a whole, among them all acknowledged ones, and what those that are left read; what others may have read
-//! depends on when locks are released.
+//! A history may end with a power failure, which takes transactions that were not acknowledged. They ran under locks,
+//! so their reads still count for the time before the failure. Afterwards whole transactions must remain, among them
+//! all acknowledged ones, with everything that the remaining ones read. What others may have read depends on when
+//! locks are released.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub enum Operation {
     Read { key: i64, list: Vec<i64> },
 }
 
-/// How a transaction ended.
+/// The end of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     Committed,
@@ -71,18 +71,18 @@ impl Observed {
     }
 }
 
-/// What a transaction read of a list.
+/// A transaction's read of a list.
 struct Seen<'h> {
     key: i64,
-    /// What others appended.
+    /// Values that others appended.
     others: &'h [i64],
-    /// What should be its own,
+    /// Values that should be its own.
     own: &'h [i64],
     /// which is this.
     appended: Vec<i64>,
 }
 
-/// What a history must be free of.
+/// Anomalies that a history must be free of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     ReadCommitted,
@@ -108,7 +108,7 @@ pub fn anomalies(
 struct History<'h> {
     transactions: &'h [Observed],
     last: &'h BTreeMap<i64, Vec<i64>>,
-    /// Who appended each value.
+    /// The transaction that appended each value.
     writers: BTreeMap<i64, usize>,
     /// The last value each transaction appended to each key.
     finals: BTreeMap<(usize, i64), i64>,
@@ -145,7 +145,7 @@ impl<'h> History<'h> {
         history
     }
 
-    /// Those that held their locks up to the commit.
+    /// Transactions that held their locks up to the commit.
     fn not_aborted(&self) -> impl Iterator<Item = (usize, &'h Observed)> + use<'h> {
         let transactions = self.transactions.iter().enumerate();
         transactions.filter(|(_, observed)| observed.end != End::Aborted)
@@ -166,7 +166,7 @@ impl<'h> History<'h> {
         writer.is_none_or(|&txn| self.transactions[txn].end == End::Aborted)
     }
 
-    /// What is in the last lists and should not be, or should be there and is not.
+    /// Values in the last lists that should not be there, and missing ones.
     fn wrongly_left(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (key, list) in self.last {
@@ -228,11 +228,11 @@ impl<'h> History<'h> {
         }
     }
 
-    /// Reads of what is not left, by those who may not have read such.
+    /// Reads of lost values by transactions that must not have read them.
     ///
-    /// Locks held until the commit is durable hide it from everybody, also from who never commits. Locks released earlier hide
-    /// it from nobody, but who was acknowledged, or is left, has seen only what is left: as this goes for whoever wrote what it
-    /// saw, too, it holds for all that it depends on.
+    /// Locks held until the commit is durable hide lost values from everybody, also from a transaction that never
+    /// commits. Locks released earlier hide them from nobody. But an acknowledged or remaining transaction has only
+    /// seen remaining values. This also holds for the writers of these values, and so for all dependencies.
     fn reads_of_lost(&self, release: Release) -> Vec<String> {
         let mut found = Vec::new();
         for (txn, observed) in self.transactions.iter().enumerate() {
@@ -323,7 +323,7 @@ mod tests {
         anomalies(&history, &last, level, release)
     }
 
-    /// What each anomaly found is called, the same for both releases.
+    /// The name of each anomaly found, the same for both releases.
     fn kinds(
         history: &[(Vec<Operation>, End)],
         last: &[(i64, &[i64])],
@@ -431,7 +431,7 @@ mod tests {
         }
     }
 
-    /// What is lost was there before the failure: it may not be a part only, nor contradict what others saw.
+    /// Lost transactions existed before the failure: they may not be partial, nor contradict what others saw.
     #[test]
     fn what_is_lost_counts_for_what_was_before() {
         use Level::ReadCommitted;

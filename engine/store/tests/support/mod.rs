@@ -20,7 +20,7 @@ pub fn small_settings(streams: usize) -> Settings {
     settings
 }
 
-/// Opens the store on `disk` with so many log streams.
+/// Opens the store on `disk` with this many log streams.
 pub fn open(disk: &FaultDisk, settings: Settings) -> Result<Store, StoreError> {
     let root = disk.root();
     let directory = |stream| root.subdirectory(&format!("log-{stream}"));

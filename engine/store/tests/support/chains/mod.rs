@@ -1,5 +1,5 @@
-//! Chains of faults: what a store goes through ([`plan`]), what it must hold ([`model`]), going through it ([`run`]), and
-//! making a chain that fails as short as it can be ([`shrink`]).
+//! Chains of faults: the events of a store ([`plan`]), the contents that it must hold ([`model`]), the run ([`run`]),
+//! and shortening a chain that fails ([`shrink`]).
 
 #![allow(dead_code, reason = "the test and the example each use a part")]
 
@@ -31,9 +31,9 @@ pub fn failure_of(plan: &Plan) -> Option<String> {
 pub struct Found {
     /// Its number in the search, from 1.
     pub chain: u64,
-    /// How long the search took.
+    /// The duration of the search.
     pub took: Duration,
-    /// What was wrong, and a test that fails for the same reason, as short as it can be made.
+    /// The violation, and the shortest test that fails for the same reason.
     pub test: String,
 }
 

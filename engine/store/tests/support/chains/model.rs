@@ -1,4 +1,4 @@
-//! What the store must hold: what was acknowledged, and of what was not each transaction whole or not at all.
+//! The contents that the store must hold: all that was acknowledged, and each other transaction whole or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,17 @@ use evenkeel_store::{
 
 /// A row's number and text, by its id.
 pub type Rows = BTreeMap<i64, (i64, String)>;
-/// What a transaction leaves of the rows it changed.
+/// The rows that a transaction changed, after it.
 pub type Changes = BTreeMap<i64, Option<(i64, String)>>;
 
 pub const TABLE: &str = "rows";
 
-/// What is not as it must be.
+/// A violation.
 #[derive(Debug)]
 pub enum Wrong {
-    /// The store says so.
+    /// An error of the store.
     Store(StoreError),
-    /// What it says differs from what was done.
+    /// Its contents differ from the model.
     Contents(String),
 }
 
@@ -31,7 +31,7 @@ impl From<StoreError> for Wrong {
 /// All that was done, in order. Transactions run one after the other, so what a crash leaves is what a prefix of them left.
 #[derive(Clone, Default)]
 pub struct Model {
-    /// What was found when the store was last opened.
+    /// The rows found when the store was last opened.
     base: Rows,
     /// The transactions since.
     done: Vec<Changes>,
@@ -55,7 +55,7 @@ pub fn schema() -> Schema {
 }
 
 impl Model {
-    /// Of a store that holds these rows, durably.
+    /// A model of a store that holds these rows, durably.
     pub fn new(base: Rows) -> Model {
         Model {
             base,
@@ -142,7 +142,7 @@ impl Model {
         Ok(())
     }
 
-    /// Where what was found differs from the least there must be.
+    /// The difference between the rows found and the smallest allowed state.
     fn difference(&self, found: &Rows, floor: usize) -> String {
         let mut rows = self.base.clone();
         for changes in &self.done[..floor] {

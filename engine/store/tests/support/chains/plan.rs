@@ -1,4 +1,4 @@
-//! What a store goes through, drawn by a seed.
+//! The events of a store, drawn by a seed.
 
 use std::fmt::Write;
 
@@ -16,13 +16,13 @@ pub struct Plan {
     pub events: Vec<Event>,
 }
 
-/// What the store is opened with.
+/// Settings for opening the store.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StoreSetup {
     pub streams: usize,
     pub policy: FlushPolicy,
     pub release: Release,
-    /// Of the buffer pool. The data has ten times as many pages, or more.
+    /// Frames of the buffer pool. The data has ten times as many pages, or more.
     pub frames: usize,
     /// Whether page writer and log flusher run.
     pub threads: bool,
@@ -33,7 +33,7 @@ pub struct StoreSetup {
 pub enum Event {
     /// Number of transactions.
     Work(u64),
-    /// So many times 40 rows, or a table with many indexes: the page file gets longer.
+    /// This many times 40 rows, or a table with many indexes: the page file gets longer.
     Grow(u64),
     /// A transaction with a row of up to a mebibyte.
     LongRow,
@@ -42,21 +42,21 @@ pub enum Event {
     Close,
     /// Dropped without a close, and opened.
     Reopen,
-    /// The same while a thread of the store is in the midst of a sync, if it has any.
+    /// Like `Close`, during a sync of one of the store's threads, if it has any.
     CloseWhileWriting,
     ReopenWhileWriting,
-    /// The process ends so many disk operations after the activity has begun.
+    /// The process ends this many disk operations after the activity has begun.
     Kill(During, u64),
     /// The power fails then, and leaves this image.
     PowerFailure(During, u64, u64),
-    /// After so many operations of this kind on files whose names have this in them, so many fail: a sync that writes a part, a
-    /// write that is torn, a name that is not made, changed or durable, a read.
+    /// After the first number of operations of this kind, on files whose names contain the text, the second number
+    /// fails. A failed sync writes a part, a failed write is torn, and a failed name is not made, changed or durable.
     Failure(During, Operation, &'static str, u64, u64),
     /// Bytes that the disk has left.
     DiskFull(During, u64),
-    /// On a disk with so many bytes left a transaction is left running and the process killed, and then so many openings are cut
-    /// short one after the other: each so many disk operations after the one before would have been, by a power failure with
-    /// the image 0 by a kill.
+    /// On a disk with this many bytes left, a transaction is left running and the process killed. Then this many
+    /// openings are cut short, one after the other. Each ends this many disk operations later than the one before: by
+    /// a power failure, or with the image 0 by a kill.
     KilledWhileFull {
         room: u64,
         openings: u64,
@@ -70,8 +70,8 @@ pub enum Event {
     ReadOnly,
     /// The page cache forgets what it takes for clean.
     EvictCache,
-    /// Goes on with so many streams of the log, another policy and another pool: either changed while the store runs (but for the
-    /// pool), or from the next opening on.
+    /// Continues with this many streams of the log, another policy and another pool. They change while the store runs
+    /// (except for the pool), or from the next opening on.
     Change {
         running: bool,
         streams: usize,
@@ -99,7 +99,7 @@ const POLICIES: [FlushPolicy; 3] = [
     FlushPolicy::LazyFlush,
     FlushPolicy::LazyWrite,
 ];
-/// Of so many plans one has long rows: it takes as long as six others.
+/// One in this many plans has long rows: it takes as long as six others.
 const LONG_ROWS_EVERY: u64 = 24;
 /// Disk operations of a transaction with a long row.
 const LONG_ROW_OPERATIONS: u64 = 1000;
@@ -239,7 +239,7 @@ impl Event {
     }
 }
 
-/// What is done to names and lengths, and reading.
+/// Operations on names and lengths, and reading.
 const OF_NAMES: [Operation; 6] = [
     Operation::Rename,
     Operation::SyncDirectory,

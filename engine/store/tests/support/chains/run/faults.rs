@@ -1,4 +1,4 @@
-//! What goes wrong, and in the midst of what.
+//! Faults, and the activities that they interrupt.
 
 use evenkeel_disk::faults::{Fault, FaultDisk, IO_ERROR, Operation};
 
@@ -56,7 +56,7 @@ impl Runner<'_> {
         });
     }
 
-    /// The disk has so many bytes left.
+    /// The disk has this many bytes left.
     pub(super) fn fill_disk(&mut self, room: u64) {
         let used: u64 = self.disk.files().iter().map(|(_, len)| len).sum();
         self.capacity = Some(used + room);

@@ -19,10 +19,10 @@ use super::plan::{Event, Plan, StoreSetup};
 use opening::{SLOW, Watch, open_store};
 use work::{IDS, row, text};
 
-/// A plan begins with so many pages in use, a little less than the file has room for when it has grown once.
+/// Pages in use at the beginning of a plan, a little fewer than the file has room for when it has grown once.
 const PAGES: u64 = 246;
 
-/// A store that was filled and closed, and its rows: the same for all chains with so many streams.
+/// A store that was filled and closed, and its rows: the same for all chains with this many streams.
 fn template(streams: usize) -> (FaultDisk, Rows) {
     static TEMPLATES: [OnceLock<(FaultDisk, Rows)>; 5] = [const { OnceLock::new() }; 5];
     let (disk, rows) = TEMPLATES[streams].get_or_init(|| {
@@ -57,7 +57,7 @@ struct Runner<'p> {
     plan: &'p Plan,
     /// The plan's, as changed since.
     setting: StoreSetup,
-    /// How many streams the log has had, some of them perhaps not used any more.
+    /// Largest number of streams that the log has had, some of them perhaps no longer used.
     streams_max: usize,
     disk: FaultDisk,
     store: Option<Store>,

@@ -15,10 +15,10 @@ use super::Runner;
 use crate::chains::model::Wrong;
 use crate::chains::plan::StoreSetup;
 
-/// How long a sync of a thread in the background takes: long enough for a store that does not wait to be gone.
+/// Time of a sync by a background thread: long enough for a store that does not wait to be gone.
 pub(super) const SLOW: Duration = Duration::from_millis(2);
 
-/// What the threads of one store do: whether they sync, and whether one still did after the store was gone.
+/// Activity of one store's threads: whether they sync, and whether one still did after the store was gone.
 #[derive(Default)]
 pub(super) struct Watch {
     pub(super) gone: AtomicBool,
@@ -41,7 +41,7 @@ impl Watch {
     }
 }
 
-/// Opens the store with so many streams of the log, of which it uses as many as `setting` says.
+/// Opens the store with this many streams of the log; `setting` says how many of them it uses.
 pub(super) fn open_store(
     disk: &FaultDisk,
     setting: &StoreSetup,
@@ -113,7 +113,8 @@ impl Runner<'_> {
         self.faulty = false;
     }
 
-    /// What the disk says because of a fault is no failure of the store, which then either goes on or is opened again.
+    /// An error of the disk that a fault causes is no failure of the store, which then either continues or is opened
+    /// again.
     pub(super) fn tolerate(&mut self, error: &StoreError) -> Result<(), String> {
         let full = self.capacity.is_some() && error.is_disk_full();
         let expected = self.faulty || full;

@@ -1,4 +1,4 @@
-//! What is done with an open store while nothing goes wrong, or a fault is on its way.
+//! Work on an open store, without faults or with a pending one.
 
 use std::sync::atomic::Ordering;
 
@@ -13,11 +13,11 @@ use crate::chains::model::{Changes, TABLE, Wrong, apply, read};
 
 /// Ids of rows are below.
 pub(super) const IDS: u64 = 1_000_000;
-/// So many transactions at most are tried until a thread in the background is in the midst of a sync.
+/// Most transactions until a background thread is in the middle of a sync.
 const UNTIL_WRITING: usize = 30;
-/// The same until the page file has got longer.
+/// Most transactions until the page file has got longer.
 const UNTIL_GROWN: usize = 20;
-/// Bytes of the longest rows, of which each takes many pages and more than a file of the log holds.
+/// Bytes of the longest rows; each takes many pages and more than a file of the log holds.
 const LONG: u64 = 100_000;
 /// Bytes of the longest, which a few chains have.
 const LONGEST: u64 = 1 << 20;
@@ -107,7 +107,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// So many rows, most of them new, that fill two thirds of as many eighths of a page.
+    /// This many rows, most of them new, that fill two thirds of as many eighths of a page.
     fn new_rows(&mut self, count: usize) -> Changes {
         let mut id = || self.rng.random_range(0..IDS);
         let row = |id: u64| (id as i64, Some((7, text(id, 450))));
@@ -271,7 +271,7 @@ impl Runner<'_> {
             Ok(rows) if rows == self.rows => Ok(()),
             Ok(_) => Err("other rows than those committed are read".to_owned()),
             Err(Wrong::Contents(what)) => Err(what),
-            // Another fault may come meanwhile.
+            // Another fault may occur in between.
             Err(Wrong::Store(error)) if self.faulty => self.tolerate(&error),
             Err(Wrong::Store(error)) => Err(format!("reading what was committed: {error}")),
         }
