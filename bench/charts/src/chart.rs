@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::axis::Axis;
 use crate::escape;
 
-/// What is left around the drawing for its labels.
+/// Margins of the drawing, for its labels.
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 34.0;
 const TOP: f64 = 28.0;
@@ -16,7 +16,7 @@ const COLOURS: usize = 14;
 /// Width of a letter, about.
 const LETTER: f64 = 7.0;
 
-/// How an image is made.
+/// Size and making of an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size {
     /// Width in user units.
@@ -98,7 +98,7 @@ impl Chart {
         self.path("curve", series, points)
     }
 
-    /// The same, dashed: what was not measured here.
+    /// Adds a dashed series: values that were not measured here.
     #[must_use]
     pub fn reference(self, series: usize, points: impl Iterator<Item = (f64, f64)>) -> Chart {
         self.path("curve dashed", series, points)
@@ -226,7 +226,7 @@ impl Legend {
     /// Height of the strip.
     pub const HEIGHT: f64 = 34.0;
 
-    /// Of the series 0, 1, ...
+    /// A legend of the series 0, 1, ...
     #[must_use]
     pub fn of<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Legend {
         Legend(names.into_iter().map(Into::into).collect())

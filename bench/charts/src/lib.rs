@@ -1,7 +1,7 @@
 //! Charts and pages of benchmarks and simulations, in the look of the profiler's report.
 //!
-//! A [`chart::Chart`] is an SVG image that takes its colours from a style sheet, so that one image serves a light page and a
-//! dark one; [`rows`] of numbers stand beside what they are compared with; a [`page`] holds charts and tables, and is one file that needs nothing else.
+//! A [`chart::Chart`] is an SVG image that takes its colours from a style sheet, so one image serves a light page and
+//! a dark one. [`rows`] compare numbers. A [`page`] holds charts and tables, and is one file that needs nothing else.
 //!
 //! ```
 //! use evenkeel_charts::page;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::chart::{Legend, Size, colour};
 use crate::escape;
 
-/// What charts add to the style of the report.
+/// Styles of charts, in addition to the report's.
 const CHART_STYLE: &str = include_str!("../assets/chart.css");
 
 /// A page of this title, with `body` below it.

@@ -18,7 +18,7 @@ const MARGIN: f64 = 1.15;
 /// A number and its reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row<'a> {
-    /// Of what.
+    /// The row's subject.
     pub label: &'a str,
     /// The number.
     pub value: f64,

@@ -25,8 +25,8 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Admits what `times` brings before `end_ns`, as long as fewer than `in_flight_max` are in flight, and counts the
-    /// rest, from `counted_from_ns` on, as rejected.
+    /// Admits the arrivals of `times` before `end_ns`, as long as fewer than `in_flight_max` are in flight. Counts
+    /// the rest, from `counted_from_ns` on, as rejected.
     #[must_use]
     pub fn new(times: Times, end_ns: u64, counted_from_ns: u64, in_flight_max: u64) -> Admission {
         Admission {

@@ -5,7 +5,7 @@ use evenkeel_locks::rng::Rng;
 /// Nanoseconds of a second.
 const NS_PER_S: f64 = 1e9;
 
-/// How the arrivals of an open loop are spread over time. Every kind keeps the mean rate it is given.
+/// The spread of an open loop's arrivals over time. Every kind keeps the given mean rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
     /// One every `1 / rate`.
@@ -14,7 +14,7 @@ pub enum Spread {
     Poisson,
     /// On and off: Poisson at `factor` times the rate for `on_ns`, then nothing until the mean is the rate again.
     Bursty {
-        /// How much faster than the mean arrivals come in a burst; above 1.
+        /// Rate in a burst relative to the mean rate; above 1.
         factor: f64,
         /// Length of a burst.
         on_ns: u64,

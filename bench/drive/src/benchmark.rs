@@ -17,7 +17,7 @@ use crate::target::address::Address;
 use crate::testbed::Testbed;
 use crate::window::Window;
 
-/// What is recorded in addition to the statistics.
+/// Recordings in addition to the statistics.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// Age and remaining time of transactions at each lock that they waited for; embedded store only.
@@ -38,7 +38,7 @@ pub trait Beside {
     fn during(&mut self, load: &mut dyn FnMut());
 }
 
-/// What `load` returns, which runs beside that.
+/// Runs `load` together with `beside`; returns the result of `load`.
 pub(crate) fn run_beside<T>(beside: &mut dyn Beside, load: impl FnOnce() -> T) -> T {
     let (mut load, mut result) = (Some(load), None);
     beside.during(&mut || result = load.take().map(|load| load()));

@@ -1,4 +1,4 @@
-//! What the load loops know of a client: it draws transactions and attempts them.
+//! A client, as the load loops see it: it draws transactions and attempts them.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// How many there are.
+    /// Number of kinds.
     pub const COUNT: usize = 3;
     /// All of them, in the order of their values.
     pub const ALL: [Reason; Reason::COUNT] =
@@ -33,7 +33,7 @@ impl Reason {
     }
 }
 
-/// How an attempt ended that was not undone by the target.
+/// End of an attempt that the target did not undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// It committed.
@@ -68,7 +68,7 @@ pub trait Client: Send {
         let _ = committed;
     }
 
-    /// How long a person takes for the drawn transaction before it starts (keying) and after it ended (thinking).
+    /// Time that a person takes before the drawn transaction starts (keying) and after it ended (thinking).
     fn pauses(&mut self) -> (Duration, Duration) {
         (Duration::ZERO, Duration::ZERO)
     }

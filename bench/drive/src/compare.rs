@@ -86,7 +86,7 @@ pub(crate) const METRICS: [Metric; 6] = [
 /// A configuration and what its rounds gave, in order.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// What distinguishes it, as the user wrote it.
+    /// The difference of this configuration, as the user wrote it.
     pub name: String,
     /// Whether it is the baseline, measured again.
     pub aa: bool,
@@ -112,7 +112,7 @@ pub struct Ratio {
 pub struct Comparisons(Vec<Compared>);
 
 impl Comparisons {
-    /// Of configurations with equally many rounds, at least one, the first two being the baseline.
+    /// Compares configurations with equally many rounds, at least one; the first two are the baseline.
     #[must_use]
     pub fn new(all: Vec<Compared>) -> Comparisons {
         let rounds = all.first().map_or(0, |first| first.rounds.len());
@@ -191,7 +191,7 @@ impl Comparisons {
     }
 }
 
-/// Of the bootstrap and of the exchanges.
+/// Seed of the bootstrap and of the exchanges.
 const SEED: u64 = 1;
 
 impl Compared {

@@ -33,7 +33,7 @@ const LENGTH_MAX_S: f64 = 3600.0;
 
 /// Configurations that are compared.
 pub struct Comparison {
-    /// What distinguishes each, as the user wrote it, and the configuration; the first is the baseline. At least two.
+    /// The configurations, each with its difference as the user wrote it; the first is the baseline. At least two.
     pub configurations: Vec<(String, BenchmarkSettings)>,
     /// The activity during the measured load of each configuration, by its place among them; the baseline has none.
     pub besides: BTreeMap<usize, Box<dyn Beside + Send>>,
@@ -246,7 +246,7 @@ pub fn drawn_order(count: usize, seed: u64, round: u32) -> Vec<usize> {
     order
 }
 
-/// What the load of a round is relative to.
+/// The rate that the load of a round is relative to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundLoad {
     /// The saturation, where the load is a part of one.
@@ -278,7 +278,7 @@ fn at_once(
     })
 }
 
-/// Of runs at the same time no course is shown.
+/// Hides the progress of runs at the same time.
 struct Unseen;
 
 impl Observer for Unseen {

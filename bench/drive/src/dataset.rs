@@ -1,4 +1,4 @@
-//! What a target must know of a workload: tables, initial rows and statements.
+//! The parts of a workload that a target must know: tables, initial rows and statements.
 
 use evenkeel_workloads::interface::{Batch, Partition, Schema, Statement, TransactionType};
 

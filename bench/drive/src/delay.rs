@@ -1,4 +1,4 @@
-//! How long something takes that is only waited for: a client's round trip, a simulated device's sync.
+//! Durations of pure waits: a client's round trip, a simulated device's sync.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,7 +40,7 @@ impl Delay {
         }
     }
 
-    /// One draw.
+    /// Draws a duration.
     pub fn draw(self, rng: &mut Rng) -> Duration {
         let factor = match self {
             Delay::Constant(_) => 1.0,

@@ -1,4 +1,4 @@
-//! What can go wrong, each with what to do about it.
+//! Errors, each with what to do.
 
 use std::io;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub enum Error {
     Connect {
         /// Name of the target.
         target: String,
-        /// What the system or the server said.
+        /// The error of the system or the server.
         reason: String,
     },
     /// A connection that had been there was lost.
@@ -30,7 +30,7 @@ pub enum Error {
     Lost {
         /// Name of the target.
         target: String,
-        /// What the system or the server said.
+        /// The error of the system or the server.
         reason: String,
     },
     /// No answer within the limit.
@@ -50,7 +50,7 @@ pub enum Error {
         target: String,
         /// The statement, or what was tried.
         statement: String,
-        /// What it said.
+        /// The server's error.
         reason: String,
     },
     /// There are tables with the workload's names that this program did not make.
@@ -71,7 +71,7 @@ pub enum Error {
         workload: String,
         /// Name of the target.
         target: String,
-        /// What it found.
+        /// The finding.
         reason: String,
     },
     /// The embedded store.
@@ -80,7 +80,7 @@ pub enum Error {
     /// The operating system refused a step.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was tried.
+        /// The operation.
         action: String,
         /// Why it failed.
         source: io::Error,
@@ -90,7 +90,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

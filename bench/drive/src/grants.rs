@@ -28,7 +28,7 @@ struct Sums {
     xy: f64,
 }
 
-/// How age and remaining time go together at the grants of one type of transactions.
+/// Correlation of age and remaining time at the grants of one type of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GrantReport {
     /// Grants of locks that were waited for.
@@ -59,7 +59,7 @@ impl Observer for Grants {
 }
 
 impl Grants {
-    /// What was seen so far, by the names of the classes and under `all`; a class without grants is left out.
+    /// Correlations so far, by the names of the classes and under `all`; a class without grants is left out.
     #[must_use]
     pub fn report(&self, classes: &[&str]) -> BTreeMap<String, GrantReport> {
         let sums = self.0.lock().expect("no panic with the lock held");
@@ -126,8 +126,9 @@ mod tests {
         (class, age_ms * 1_000_000, grants.collect())
     }
 
-    /// Ages 1, 2, 3 ms with 3, 2, 1 ms to go: -1. Class 1: ages 1, 1, 3, 3 with 1, 3, 1, 3 to go: 0. Together, means 2 and 2,
-    /// covariance (3 · 2 pairs (1,3),(2,2),(3,1): -2) + 0 over 7 = -2/7, variances (2 + 4)/7 each: -1/3.
+    /// Class 0 has ages 1, 2, 3 ms with 3, 2, 1 ms to go: -1. Class 1 has ages 1, 1, 3, 3 with 1, 3, 1, 3 to go: 0.
+    /// Together both means are 2. The covariance is (-2 + 0) / 7 = -2/7, and both variances are (2 + 4) / 7, which
+    /// gives -1/3.
     #[test]
     fn correlations_are_those_worked_out_by_hand() {
         let grants = Grants::default();

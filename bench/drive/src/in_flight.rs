@@ -1,10 +1,10 @@
 //! Whether the queue of an open loop still grows when the window ends.
 //!
-//! Where more arrives than is done, latency grows with the length of the run, and its mean says how long the run was.
-//! With fewer arrivals than the target could do, the number in flight wanders about a level. Its means over the
-//! second, third and last quarter of the window tell the two apart. The queue grows if they rise, and the last
-//! exceeds the second by more than chance explains. Arrivals in half a window, N of them, vary by sqrt(N) if they are
-//! Poisson's, and so does what is done, so a rise of three times their joint deviation, sqrt(2 N), is no chance.
+//! If arrivals exceed the capacity, latency grows with the length of the run, and its mean only shows that length.
+//! With fewer arrivals than the target can serve, the number in flight varies around a level. Its means over the
+//! second, third and last quarter of the window distinguish the two. The queue grows if they rise, and the last
+//! exceeds the second by more than chance explains. The N arrivals in half a window vary by sqrt(N) if they are
+//! Poisson's, and so do the completions. So a rise of three times their joint deviation, sqrt(2 N), is no chance.
 
 use crate::sample::Sample;
 use crate::window::Window;
@@ -92,7 +92,7 @@ mod tests {
         end_ns: 101_000_000,
     };
 
-    /// One server that needs `service_ns` for each of the arrivals `gap_ns` apart, until the window ends.
+    /// A server that takes `service_ns` for each of the arrivals `gap_ns` apart, until the window ends.
     fn served(gap_ns: u64, service_ns: impl Fn(u64) -> u64) -> InFlight {
         let (mut in_flight, mut free_ns) = (InFlight::new(WINDOW), 0);
         for number in 0..WINDOW.end_ns / gap_ns {

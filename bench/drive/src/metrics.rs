@@ -85,7 +85,7 @@ pub struct Metrics {
     window: Window,
     /// By type.
     pub kinds: Vec<Latencies>,
-    /// Of all types.
+    /// Latencies of all types.
     pub all: Latencies,
     /// Failed attempts by [`Reason`].
     pub aborts: [u64; Reason::COUNT],
@@ -99,7 +99,7 @@ pub struct Metrics {
     pub done_in_window: u64,
     /// Transactions of the warm-up that had not even started when the window began.
     pub backlog: u64,
-    /// How many were in flight in the course of the window.
+    /// Number in flight over the window.
     pub in_flight: InFlight,
     /// The course of the run, warm-up (below zero) included.
     pub slices: Vec<Slice>,
@@ -224,8 +224,8 @@ mod tests {
     #[test]
     fn the_schedule_decides_what_is_measured_and_the_end_decides_the_throughput() {
         let mut metrics = Metrics::new(WINDOW, 1);
-        // Of the warm-up; of the warm-up, done in the window; queueing when the window began; measured; measured, done
-        // after the window.
+        // In the warm-up; in the warm-up, completed in the window; queueing when the window began; measured;
+        // measured, completed after the window.
         for (scheduled, started, ended) in [
             (100, 100, 200),
             (900, 950, 1100),

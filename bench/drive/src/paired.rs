@@ -1,16 +1,17 @@
-//! What paired rounds say: intervals of ratios, and whether a configuration is told apart from the baseline measured twice.
+//! Statistics of paired rounds: intervals of ratios, and whether a configuration differs from the baseline, which is
+//! measured twice.
 //!
-//! **Intervals** are of the median ratio, by the percentile bootstrap over rounds (Efron and Tibshirani, "An Introduction to the
-//! Bootstrap", 1993, chapter 13): rounds are the independent units, what is inside one is not.
+//! **Intervals** are of the median ratio, by the percentile bootstrap over rounds (Efron and Tibshirani, "An
+//! Introduction to the Bootstrap", 1993, chapter 13): rounds are independent, values within a round are not.
 //!
-//! **Told apart** is decided by a separate test, because an interval from few rounds is too narrow, and among many
-//! comparisons a few look like effects. Every round measures the baseline twice, in an order that is drawn. If a
-//! configuration does the same as the baseline, the three labels of a round could be exchanged; so the statistic
-//! (mean over rounds of the logarithm of the configuration's value less the mean of those of the baseline's two) is
-//! compared with what all 3^rounds ways to exchange them give. The metrics of a configuration are exchanged together,
-//! and the greatest of their standardised statistics decides (single-step maxT, Westfall and Young, "Resampling-Based
-//! Multiple Testing", 1993, section 2.6); the level is divided by the number of configurations (Bonferroni). So the
-//! chance that anything in a table of equal configurations is told apart is at most [`LEVEL`].
+//! **Differences** are decided by a separate test, because an interval from few rounds is too narrow, and among many
+//! comparisons a few look like effects. Every round measures the baseline twice, in random order. If a configuration
+//! equals the baseline, the three labels of a round could be exchanged. The statistic is the mean over rounds of the
+//! logarithm of the configuration's value, less the mean of the baseline's two. It is compared with its values for
+//! all 3^rounds exchanges. The metrics of a configuration are exchanged together, and the largest of their
+//! standardised statistics decides (single-step maxT, Westfall and Young, "Resampling-Based Multiple Testing", 1993,
+//! section 2.6). The level is divided by the number of configurations (Bonferroni). So the chance that a table of
+//! equal configurations claims any difference is at most [`LEVEL`].
 
 use evenkeel_locks::rng::Rng;
 
@@ -54,7 +55,7 @@ pub fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// One metric in one round: of the configuration, of the baseline, and of the baseline again.
+/// A metric in one round: of the configuration, of the baseline, and of the baseline again.
 pub type Triple = [f64; LABELS as usize];
 
 /// For each metric the chance that equal configurations would differ so much in it or in any other, given its rounds: `metrics[m][r]`.
@@ -154,8 +155,8 @@ fn exchanges(rounds: usize, seed: u64, mut with: impl FnMut(&[usize])) {
     }
 }
 
-/// Rounds below which none of so many `configurations` can be told apart: even the most extreme of all exchanges would not
-/// be rare enough.
+/// Rounds below which no difference of any of the `configurations` can be claimed: even the most extreme exchange
+/// would not be rare enough.
 #[must_use]
 pub(crate) fn rounds_needed(configurations: usize) -> u32 {
     let ways = configurations.max(1) as f64 / LEVEL;

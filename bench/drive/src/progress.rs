@@ -1,11 +1,11 @@
-//! How far a benchmark is, for whoever shows it.
+//! Progress of a benchmark, for display.
 
 use crate::metrics::Slice;
 use crate::window::Window;
 
 /// Is notified of the course of a benchmark, from any thread. Each method does nothing unless it is implemented.
 pub trait Progress: Sync {
-    /// What follows concerns this configuration or round, of several.
+    /// The next reports concern this configuration or round, of several.
     fn heading(&self, heading: &str) {
         let _ = heading;
     }

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::sample::Sample;
 use crate::window::Window;
 
-/// One line of the file. Times count from the beginning of the window, so those of the warm-up are below zero.
+/// A line of the file. Times count from the beginning of the window, so times in the warm-up are below zero.
 #[derive(Serialize)]
 struct Line<'a> {
     r#type: &'a str,

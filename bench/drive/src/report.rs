@@ -87,7 +87,7 @@ impl Serialize for Consistency {
 pub struct TypeReport {
     /// Transactions scheduled in the window and completed.
     pub count: u64,
-    /// Those per second of the window.
+    /// Transactions per second of the window.
     pub throughput_per_s: f64,
     /// Mean.
     pub mean_ns: f64,
@@ -143,7 +143,7 @@ impl TypeReport {
 }
 
 impl Report {
-    /// Of what was measured. `types` are the names of the types, in the order of their indices.
+    /// A report of the measurement. `types` are the names of the types, in the order of their indices.
     #[must_use]
     pub fn new(
         workload: &str,
@@ -215,7 +215,7 @@ impl Report {
         !matches!(&self.consistency, Consistency::Checked(wrong) if !wrong.is_empty())
     }
 
-    /// What a reader of the numbers must know, each with what to do.
+    /// Warnings for a reader of the numbers, each with what to do.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::delay::Delay;
 use crate::sums::Sums;
 
-/// What was asked of the timer and what it did, of one client or of all.
+/// Requested and actual sleeps, of one client or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slept {
     asked: Sums,
@@ -69,7 +69,7 @@ pub struct RoundTripReport {
 pub struct SleepLog(Arc<Mutex<Slept>>);
 
 impl SleepLog {
-    /// What was slept since the last time.
+    /// Sleeps since the last call.
     #[must_use]
     pub fn take(&self) -> Slept {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))

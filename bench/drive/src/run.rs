@@ -21,7 +21,7 @@ use crate::window::Window;
 /// Slices that the course of a run is cut into, and their least length.
 const SLICES: u32 = 150;
 const SLICE_MIN: Duration = Duration::from_millis(100);
-/// How often the monitor looks whether all is done or the user has had enough.
+/// How often the monitor checks for the end, or for an interruption by the user.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Time to start one client's thread before the clock starts for all.
 const START_OF_CLIENT: Duration = Duration::from_micros(100);
@@ -29,12 +29,12 @@ const START_OF_CLIENT: Duration = Duration::from_micros(100);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
 const DRAIN_MAX: Duration = Duration::from_secs(60);
 
-/// What decides when transactions start.
+/// Decides when transactions start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     /// Arrivals come at their time whatever the target does; clients serve them in order. Latency counts from the arrival.
     Open {
-        /// How they are spread.
+        /// The spread of arrivals.
         spread: Spread,
         /// Their mean rate.
         rate_per_s: f64,
@@ -74,7 +74,7 @@ pub trait Observer {
     fn slice(&mut self, metrics: &Metrics);
 }
 
-/// What a run measured.
+/// Measurements of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The statistics.
@@ -87,11 +87,11 @@ pub struct Measured {
     pub interrupted: bool,
     /// Arrivals of the window per second; none in a closed loop, which offers what it gets done.
     pub offered_per_s: Option<f64>,
-    /// What the clients slept between the statements of their transactions, where they are some way off.
+    /// Sleeps of the clients between the statements of their transactions, with a round trip.
     pub round_trips: Option<RoundTripReport>,
 }
 
-/// What the threads of a run share.
+/// State shared by the threads of a run.
 struct Shared {
     clock: Clock,
     window: Window,

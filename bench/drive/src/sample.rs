@@ -1,10 +1,10 @@
-//! What is kept of a transaction until it is accounted for.
+//! A transaction's data until it is accounted for.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::client::Reason;
 
-/// One transaction from its schedule to its end, retries included. Times are nanoseconds of the run's clock.
+/// A transaction from its schedule to its end, retries included. Times are nanoseconds of the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Index of its type.
@@ -15,7 +15,7 @@ pub struct Sample {
     pub started_ns: u64,
     /// When it was done.
     pub ended_ns: u64,
-    /// How it ended.
+    /// Its end.
     pub ending: Ending,
     /// Attempts that failed, by [`Reason`].
     pub aborts: [u16; Reason::COUNT],
@@ -23,7 +23,7 @@ pub struct Sample {
     pub retries: u16,
 }
 
-/// How a transaction ended.
+/// Ends of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It committed.

@@ -1,4 +1,4 @@
-//! What a benchmark is made of.
+//! Settings of a benchmark.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::target::address::{Address, Opening};
 use crate::testbed::TestbedOptions;
 use crate::workload::AnyWorkload;
 
-/// One benchmark: a workload, its target, and how it runs.
+/// A benchmark: a workload, its target, and the kind of run.
 #[derive(Clone, Debug)]
 pub struct BenchmarkSettings {
     /// Name of the workload, one of [`catalogue::NAMES`].
@@ -28,7 +28,7 @@ pub struct BenchmarkSettings {
     pub options: Vec<(String, String)>,
     /// Seed of the data, the transactions and the arrivals.
     pub seed: u64,
-    /// What is put under load.
+    /// The target of the load.
     pub target: Address,
     /// Settings of the store or of the server, by name.
     pub target_settings: Vec<(String, String)>,
@@ -46,7 +46,7 @@ pub struct BenchmarkSettings {
     pub clients: u32,
     /// Their time between the statements of a transaction; none: they send the next one at once.
     pub round_trip: Option<Delay>,
-    /// How the arrivals of an open loop are spread.
+    /// The spread of an open loop's arrivals.
     pub arrivals: Spread,
     /// Arrivals of an open loop that queue or run at most.
     pub in_flight_max: u64,
@@ -130,7 +130,7 @@ impl BenchmarkSettings {
         self.warmup.unwrap_or(fifth)
     }
 
-    /// How the testbed is set up.
+    /// Options of the testbed.
     #[must_use]
     pub fn testbed(&self) -> TestbedOptions {
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());

@@ -7,7 +7,7 @@
 /// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     sum_ns: u128,
     squares_ns2: u128,
@@ -44,8 +44,8 @@ impl Sums {
 
     /// The variance of the population, in square nanoseconds; 0 without any.
     ///
-    /// With S the sum, Q that of squares, S = q n + r: n Var = Q - S²/n = Q - S q - S r / n, where every product
-    /// fits and only the last fraction of a unit is rounded.
+    /// With S the sum, Q that of squares, S = q n + r: n Var = Q - S²/n = Q - S q - S r / n. Every product fits, and
+    /// only the last fraction of a unit is rounded.
     #[must_use]
     pub fn variance_ns2(&self) -> f64 {
         if self.count == 0 {

@@ -81,7 +81,7 @@ pub fn render(report: &Report) -> String {
     text
 }
 
-/// How precise the timer was.
+/// Precision of the timer.
 fn round_trips(trips: &RoundTripReport) -> String {
     format!(
         "round trips: {}, {} asked and {} slept in the mean (sd {} and {})",

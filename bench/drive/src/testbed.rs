@@ -25,11 +25,11 @@ pub struct Testbed {
     clients: Vec<Box<dyn Client>>,
     target: Target,
     workload: Arc<dyn AnyWorkload>,
-    /// Of each client that is some way off.
+    /// Sleeps of each client with a round trip.
     sleep_logs: Vec<SleepLog>,
 }
 
-/// How a testbed is set up.
+/// Options of a testbed.
 #[derive(Clone, Copy, Debug)]
 pub struct TestbedOptions {
     /// Clients to connect.

@@ -1,4 +1,4 @@
-//! One transaction with its retries: the interval that `evenkeel profile` looks at.
+//! A transaction with its retries: the interval that `evenkeel profile` sees.
 
 use evenkeel_locks::rng::Rng;
 
@@ -12,10 +12,10 @@ const BACKOFF_FIRST_NS: u64 = 1_000_000;
 /// Longest back-off at all.
 const BACKOFF_MAX_NS: u64 = 64_000_000;
 
-/// How a transaction came to its end.
+/// End of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// How it ended.
+    /// The kind of end.
     pub ending: Ending,
     /// Failed attempts by [`Reason`].
     pub aborts: [u16; Reason::COUNT],

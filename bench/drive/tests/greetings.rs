@@ -1,4 +1,4 @@
-//! Servers that are none, or that greet in bytes of their own: an error with words, never a panic and never a hang.
+//! Servers that send a wrong or foreign greeting: an error with words, never a panic and never a hang.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -22,8 +22,8 @@ fn greeter(greeting: Vec<u8>) -> u16 {
     port
 }
 
-/// The beginning of a server's greeting as MariaDB sends it, each part of which may be something else: a packet's header, version 10 of
-/// the protocol, the server's version, and what follows.
+/// The beginning of a MariaDB server's greeting, with random changes in each part: a packet's header, version 10 of
+/// the protocol, the server's version, and the rest.
 fn mariadb_greeting() -> impl Strategy<Value = Vec<u8>> {
     let header = (0u8..120, 0u8..3).prop_map(|(length, sequence)| vec![length, 0, 0, sequence]);
     let version = "[0-9.]{0,8}(-MariaDB)?".prop_map(|text| [text.into_bytes(), vec![0]].concat());
@@ -76,7 +76,8 @@ fn postgres_answer() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(message, 0..3).prop_map(|messages| messages.concat())
 }
 
-/// No server is there behind the greeting, so each is refused; lengths from 128 are negative to a parser that takes them as signed.
+/// No server follows the greeting, so each is refused. Lengths from 128 are negative to a parser that reads them as
+/// signed.
 #[test]
 fn scrambles_of_any_length_are_refused() {
     for length in [0, 7, 8, 21, 127, 128, 131, 135, 136, 255] {

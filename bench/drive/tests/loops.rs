@@ -76,9 +76,9 @@ fn drive(
 
 const STALL: Duration = Duration::from_millis(400);
 
-/// One stall of 400 ms while 200 transactions a second arrive: those that arrive within it wait for its rest, although
-/// only a single transaction was slow. A driver that took the start of the work for the start of the wait would see one
-/// long latency of hundreds ("coordinated omission").
+/// One stall of 400 ms while 200 transactions a second arrive. Arrivals within it wait for its rest, although only a
+/// single transaction was slow. A driver that measured from the start of the work would see one long latency among
+/// hundreds ("coordinated omission").
 #[test]
 fn a_stall_shows_in_the_latency_of_all_that_arrived_meanwhile() {
     let stall_once = |attempt| {
@@ -111,7 +111,7 @@ fn a_stall_shows_in_the_latency_of_all_that_arrived_meanwhile() {
     assert!((parts - sum.response.mean_ns()).abs() < 1.0);
 }
 
-/// The same stall in a closed loop is one long latency: that is why there is an open loop.
+/// The same stall in a closed loop is one long latency, which is the reason for open loops.
 #[test]
 fn a_closed_loop_sees_a_stall_once_for_each_client() {
     // The first attempt: it is made however slow the machine is.
@@ -135,7 +135,7 @@ fn a_closed_loop_sees_a_stall_once_for_each_client() {
     assert!(samples.len() <= 120);
 }
 
-/// 1000 arrivals a second, of which at most 500 can be served: each sleeps for 2 ms.
+/// 1000 arrivals a second; at most 500 can be served, because each sleeps for 2 ms.
 #[test]
 fn a_queue_that_grows_until_the_end_is_seen() {
     let slow = |_| {
@@ -154,8 +154,8 @@ fn a_queue_that_grows_until_the_end_is_seen() {
 
 #[test]
 fn arrivals_over_the_limit_in_flight_are_rejected_and_counted() {
-    // Each takes at least 100 ms, so two clients finish at most 20 in the second, and 5 are left in flight at its end: of
-    // 99 arrivals at least 74 are turned away. Nothing gets lost between the counts.
+    // Each takes at least 100 ms, so two clients finish at most 20 in the second, and 5 are in flight at its end. Of
+    // 99 arrivals at least 74 are rejected. The counts add up.
     let slow = |_| {
         thread::sleep(Duration::from_millis(100));
         Ok(Attempt::Committed)
@@ -234,7 +234,7 @@ fn a_backlog_of_the_warm_up_is_not_hidden() {
     };
     let (measured, _) = drive(1, &plan, slow_start);
     let measured = measured.expect("a run");
-    // 20, 30, ..., 190 ms were due in the warm-up, and none of them could start before 310 ms.
+    // 20, 30, ... and 190 ms were due in the warm-up, and none of them could start before 310 ms.
     assert_eq!(measured.metrics.backlog, 18);
     assert_eq!(measured.metrics.all.response.count, 50);
 }
@@ -282,7 +282,7 @@ fn keying_and_think_times_pass_between_transactions_and_count_in_none() {
         run(&mut clients, 1, &plan, &AtomicBool::new(false), &mut kept).expect("a run");
         kept.0
     };
-    // 40 ms, transaction, 60 ms, 40 ms, transaction, ...: at 40, 140, 240, 340 and 440 ms, if nothing is late.
+    // With 40 ms before and 60 ms after each, transactions start at 40, 140, 240, 340 and 440 ms, if nothing is late.
     let samples = run(true);
     assert!((1..=5).contains(&samples.len()), "{}", samples.len());
     assert!(samples[0].scheduled_ns >= 40_000_000);

@@ -97,7 +97,7 @@ fn tables_of_others_are_left_alone_on_mariadb() {
     tables_are_respected(&|| mariadb(&url), &sql);
 }
 
-/// A server that is killed in the middle of a run ends it with an error that says so.
+/// A server that is killed in the middle of a run ends the run with an error.
 fn a_loss_is_reported(target: Target, pid: u32) {
     let (name, options) = SMALL[5];
     let (mut testbed, _) = set(target, name, options, false).unwrap();

@@ -66,7 +66,8 @@ fn a_pragma_that_sqlite_would_ignore_is_refused() {
     assert!(words.contains("no PRAGMA colour=red"), "{words}");
 }
 
-/// Data that is there is used, unless other data is wanted; tables of somebody else are not touched, even where one of ours was.
+/// Existing data is used, unless other data is wanted. Foreign tables are not touched, even where a benchmark's table
+/// was.
 #[test]
 fn tables_of_others_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use crate::simulated::{
 };
 use crate::theorems::{delay, ldsf, vats};
 
-/// Those that are measured, by chapter, and those that are not.
+/// Measured experiments, by chapter, and items that are not measured.
 const PARTS: [&[Experiment]; 8] = [
     &[
         engines::EXPERIMENT,

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::Error;
 use crate::experiment::Context;
 
-/// How often a command that runs is looked at.
+/// How often a running command is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A command that takes longer than it was expected to is never done by more than this.
 const NEARLY_DONE: f64 = 0.99;
@@ -23,10 +23,10 @@ const NEARLY_DONE: f64 = 0.99;
 /// busy.
 const PATIENCE: u32 = 2;
 const PATIENCE_MIN: Duration = Duration::from_secs(60);
-/// How long one that was asked to stop may take for it: it ends its servers in order.
+/// Time for a stopped command to end: it ends its servers in order.
 const STOPPING: Duration = Duration::from_secs(30);
 
-/// What a command gave, or why it gave nothing: a server that is not installed, or that did not start.
+/// A command's result, or the reason why there is none: a server that is not installed, or that did not start.
 pub(crate) type Answer = Result<Value, String>;
 
 /// The JSON that a command prints.

@@ -11,15 +11,15 @@ use crate::catalogue::all;
 use crate::experiment::{Context, Effort, Experiment, Finding};
 use crate::result::Outcome;
 
-/// How much of what experiments are known to take is believed before any was measured, s.
+/// Weight of the known durations of experiments before any was measured, s.
 const PRIOR_S: f64 = 60.0;
 
-/// What is to be done.
+/// The experiments to run.
 #[derive(Clone, Debug)]
 pub struct Course<'a> {
     /// Names of experiments; none: all.
     pub names: &'a [String],
-    /// How much is done for each.
+    /// The effort for each.
     pub effort: Effort,
     /// Where results are kept, a line each.
     pub file: &'a Path,
@@ -40,7 +40,7 @@ pub struct Position<'a> {
     pub done: usize,
     /// All.
     pub total: usize,
-    /// How far it is, 0 to 1.
+    /// Progress, 0 to 1.
     pub part: f64,
     /// Time left, from what each is known to take, and from how fast this machine was with those before.
     pub left: Duration,

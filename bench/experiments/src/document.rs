@@ -36,7 +36,7 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// One line for each claim, or for an item without any.
+/// A line for each claim, or for an item without any.
 fn claims(outcomes: &[Outcome]) -> String {
     let mut text = String::from(
         "## Claims\n\n| claim | paper | here | interval | verdict | section |\n|---|---:|---:|---:|---|---|\n",

@@ -1,10 +1,10 @@
-//! How much is done for an experiment.
+//! The effort for an experiment.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How much is done for an experiment.
+/// The effort for an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
@@ -15,7 +15,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// One thing for a quick look, another for a full one.
+    /// Chooses between the values for a quick run and a full one.
     pub(crate) fn pick<T>(self, quick: T, full: T) -> T {
         match self {
             Effort::Quick => quick,
@@ -23,7 +23,7 @@ impl Effort {
         }
     }
 
-    /// The same of times in seconds.
+    /// Like [`pick`](Self::pick), for times in seconds.
     pub(crate) fn seconds(self, quick: u64, full: u64) -> Duration {
         Duration::from_secs(self.pick(quick, full))
     }

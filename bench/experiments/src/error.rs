@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of experiments.
 
 use std::io;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub enum Error {
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A line of a file of results.
@@ -39,7 +39,7 @@ pub enum Error {
         path: PathBuf,
         /// From 1.
         line: usize,
-        /// What is wrong with it.
+        /// The mistake.
         reason: String,
     },
 }

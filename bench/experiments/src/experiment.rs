@@ -15,21 +15,21 @@ pub struct Experiment {
     pub id: &'static str,
     /// The item, with its title.
     pub item: &'static str,
-    /// What the paper says, with its numbers.
+    /// The paper's statement, with its numbers.
     pub says: &'static str,
-    /// How it is measured here, and what is different.
+    /// The method here, and its differences.
     pub method: &'static str,
     /// A command that shows the same.
     pub command: &'static str,
-    /// How long it takes with so much effort on two processors, as it was seen; the time left is estimated by it.
+    /// Duration with this effort on two processors, as observed; the remaining time is estimated from it.
     pub takes: fn(Effort) -> Duration,
     /// Measures it.
     pub run: fn(&Context) -> Result<Finding, Error>,
 }
 
-/// What an experiment may use.
+/// The resources of an experiment.
 pub struct Context<'a> {
-    /// How much.
+    /// The effort.
     pub effort: Effort,
     /// Threads of a simulation.
     pub threads: usize,
@@ -44,7 +44,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// One thing for a quick look, another for a full one.
+    /// Chooses between the values for a quick run and a full one.
     pub(crate) fn pick<T>(&self, quick: T, full: T) -> T {
         self.effort.pick(quick, full)
     }

@@ -1,4 +1,4 @@
-//! What an experiment found: claims, and what to draw.
+//! Result of an experiment: claims, and figures.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::verdict::{Claim, Verdict};
 
-/// What an experiment found.
+/// Result of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// The paper's numbers beside ours.
     pub claims: Vec<Claim>,
-    /// What it could not say, and why; or what a reader of the numbers must know.
+    /// Reasons for missing claims, and remarks for readers of the numbers.
     pub why: String,
     /// For an item that was not measured.
     pub verdict_without: Option<Verdict>,
@@ -21,7 +21,7 @@ pub struct Finding {
     pub failed: bool,
     /// The commands that it was made of, as they were run.
     pub commands: Vec<String>,
-    /// What other experiments take of this one, by name.
+    /// Numbers that other experiments use, by name.
     pub numbers: BTreeMap<String, f64>,
 }
 
@@ -58,9 +58,9 @@ impl Finding {
 /// A drawing: lines over a common axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What the horizontal axis is.
+    /// Label of the horizontal axis.
     pub x: String,
-    /// What the vertical axis is.
+    /// Label of the vertical axis.
     pub y: String,
     /// Vertical scale by factors.
     pub logarithmic: bool,

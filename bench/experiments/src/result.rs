@@ -11,9 +11,9 @@ use crate::verdict::Verdict;
 pub struct Outcome {
     /// Name of the experiment.
     pub id: String,
-    /// What the paper has.
+    /// The paper's claims.
     pub paper: Paper,
-    /// How it was measured.
+    /// The method.
     pub method: String,
     /// The first claim's number, if anything was measured.
     pub measured: Option<f64>,
@@ -21,7 +21,7 @@ pub struct Outcome {
     pub interval: Option<[f64; 2]>,
     /// The verdict on all claims.
     pub verdict: Verdict,
-    /// What could not be said, and why.
+    /// Reasons for missing claims.
     pub why: String,
     /// The commands that it was made of, as they were run, a line each; or one that shows the same.
     pub command: String,
@@ -40,7 +40,7 @@ pub struct Outcome {
 pub struct Paper {
     /// The item, with its title.
     pub item: String,
-    /// What it says.
+    /// The paper's statement.
     pub says: String,
 }
 

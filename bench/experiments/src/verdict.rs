@@ -1,4 +1,4 @@
-//! What a measurement says of a claim.
+//! The verdict of a measurement on a claim.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 const SAME_WITHIN: f64 = 2.0;
 /// A result within this factor of 1 is no effect.
 const NONE_WITHIN: f64 = 1.25;
-/// Ends of an interval that are further apart than this factor: the interval is wider than what counts as the same, on both sides together,
-/// so that it could hardly have disagreed.
+/// Ratio of an interval's ends above which the interval is too wide: it spans more than equal values on both sides,
+/// so it could hardly have disagreed.
 const WIDTH_MAX: f64 = SAME_WITHIN * SAME_WITHIN;
 
 /// The verdict on a claim, best first; of several claims the worst counts.
@@ -47,7 +47,7 @@ impl Verdict {
 /// A number of the paper's, and what was found in its place. Both are positive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// What the number is.
+    /// The number's name.
     pub what: String,
     /// The paper's.
     pub paper: f64,
@@ -57,7 +57,7 @@ pub struct Claim {
     pub low: f64,
     /// See `low`.
     pub high: f64,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
@@ -175,9 +175,10 @@ fn can_disagree([low, high]: [f64; 2]) -> bool {
     high <= low * WIDTH_MAX
 }
 
-/// Agrees: an effect on the paper's side of 1 that is within [`SAME_WITHIN`] of the paper's and at least half of it on a logarithmic
-/// scale, or whose interval has the paper's. A paper's factor of 1 (no effect) is agreed with if the interval has 1, or the result is
-/// within [`NONE_WITHIN`] of it. An interval that could not have disagreed agrees with nothing.
+/// Agrees: an effect on the paper's side of 1. It is within [`SAME_WITHIN`] of the paper's and at least half of it on
+/// a logarithmic scale, or its interval has the paper's value. A paper's factor of 1 (no effect) is agreed with if
+/// the interval has 1, or the result is within [`NONE_WITHIN`] of it. An interval that could not have disagreed
+/// agrees with nothing.
 fn of_factor(paper: f64, found: f64, [low, high]: [f64; 2]) -> Verdict {
     if (0.9..=1.1).contains(&paper) {
         let none = (low..=high).contains(&1.0) && high < SAME_WITHIN && low > 1.0 / SAME_WITHIN;
@@ -197,7 +198,7 @@ fn of_factor(paper: f64, found: f64, [low, high]: [f64; 2]) -> Verdict {
         (true, _) if same => Verdict::Agrees,
         (true, _) => Verdict::Direction,
         (_, true) => Verdict::Differs,
-        // An interval about 1 that leaves no room for half of the effect says that there is none.
+        // An interval about 1 without room for half of the effect shows that there is no effect.
         _ if !reaches_half(paper, [low, high]) => Verdict::Differs,
         _ => Verdict::CannotTell,
     }

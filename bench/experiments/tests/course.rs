@@ -1,4 +1,4 @@
-//! Courses of cheap experiments: what is written, and what a stopped run goes on with.
+//! Sequences of cheap experiments: their results, and how a stopped run continues.
 
 use std::path::Path;
 use std::sync::Mutex;

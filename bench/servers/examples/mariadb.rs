@@ -1,4 +1,4 @@
-//! Runs a private MariaDB in the foreground, behind a command, as scripts do that profile one:
+//! Runs a private MariaDB in the foreground, under a command, for scripts that profile it:
 //!
 //! ```text
 //! mariadb --release 10.2.11 --port-file port --set innodb-buffer-pool-size=512M evenkeel profile --preset mariadb --

@@ -16,10 +16,10 @@ use crate::error::{During, ServerError};
 use crate::folder::PREFIX;
 use crate::owner::{Owner, Ownership};
 
-/// How long what runs in a folder may take to end in order. A MariaDB that is asked to end while it starts or makes
-/// its tables may not do so. Its data are removed anyway, so nothing is lost by killing it.
+/// Time for processes of a folder to end in order. A MariaDB that is asked to end while it starts or makes its tables
+/// may not do so. Its data is removed anyway, so killing it loses nothing.
 const ORDERLY: Duration = Duration::from_secs(15);
-/// How long it may take to end at all.
+/// Time for a process to end at all.
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// Time between two requests to end: a program that is just starting may miss the first.
 const ASK_EVERY: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ pub struct Abandoned {
     _ownership: Ownership,
 }
 
-/// What was found.
+/// Result of the search.
 #[derive(Debug, Default)]
 pub struct Search {
     /// Folders whose owners are gone.

@@ -46,7 +46,7 @@ const SCRIPT_MODULES: [(&str, &str); 2] = [
     ("cgid_module", "mod_cgid.so"),
 ];
 
-/// Who serves connections: Apache's multi-processing module.
+/// Apache's multi-processing module, which serves connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mpm {
     /// Processes with threads; a listener keeps idle connections.
@@ -59,7 +59,7 @@ pub enum Mpm {
 /// A private Apache.
 #[derive(Debug, Clone, Default)]
 pub struct Apache {
-    /// Who serves connections.
+    /// The module that serves connections.
     pub mpm: Mpm,
     /// CGI scripts, served as `/cgi-bin/<name>`: name and text, whose first line names the interpreter.
     pub scripts: Vec<(String, String)>,
@@ -67,12 +67,12 @@ pub struct Apache {
     pub directives: Vec<String>,
     /// Folder to make the private folder in; the system's temporary folder if `None`.
     pub parent: Option<PathBuf>,
-    /// How long starting and stopping may take.
+    /// Time limits of starting and stopping.
     pub limits: Limits,
 }
 
 impl Apache {
-    /// One that serves all requests in one process, by this many threads.
+    /// An Apache that serves all requests in one process, by this many threads.
     #[must_use]
     pub fn in_one_process(threads: usize) -> Apache {
         let directives = [

@@ -1,4 +1,4 @@
-//! What Apache and nginx serve.
+//! Files that Apache and nginx serve.
 
 use crate::error::ServerError;
 use crate::folder::Folder;

@@ -1,4 +1,4 @@
-//! What can go wrong with a private server, each with what to do about it.
+//! Errors of private servers, each with what to do.
 
 use std::io;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ pub enum ServerError {
         command: String,
         /// Its exit status in words.
         status: String,
-        /// What it wrote to its error stream, and to its output where that is empty.
+        /// Text on its error stream, or on its output where that is empty.
         output: String,
     },
     /// The server's process ended before it accepted a connection.
@@ -92,12 +92,12 @@ pub enum ServerError {
         /// The last lines of its log.
         log: String,
     },
-    /// What runs in a folder whose owner was killed does not end.
+    /// Processes of a folder whose owner was killed do not end.
     #[error("what runs in {folder} does not end (processes {numbers}); end it yourself, and remove the folder", folder = .folder.display(), numbers = listed(.processes))]
     NotEnded {
         /// The folder.
         folder: PathBuf,
-        /// What runs in it.
+        /// The processes.
         processes: Vec<i32>,
     },
     /// A client program wrote something this crate does not understand.
@@ -105,7 +105,7 @@ pub enum ServerError {
     Unreadable {
         /// The program.
         program: &'static str,
-        /// What was looked for.
+        /// The missing thing.
         what: &'static str,
         /// All that it wrote.
         output: String,
@@ -113,7 +113,7 @@ pub enum ServerError {
     /// The operating system refused a step.
     #[error("{action}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation.
         action: String,
         /// Why it failed.
         source: io::Error,

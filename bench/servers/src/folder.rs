@@ -10,7 +10,7 @@ use crate::account::Account;
 use crate::error::{During, ServerError};
 use crate::owner::Ownership;
 
-/// How the folders' names begin.
+/// Beginning of the folders' names.
 pub(crate) const PREFIX: &str = "evenkeel-";
 /// Bytes that `sockaddr_un.sun_path` holds beside its final zero, see unix(7).
 const SOCKET_PATH_BYTES_MAX: usize = 107;

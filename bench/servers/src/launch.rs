@@ -1,4 +1,4 @@
-//! How a server is started, as data: a caller may run it directly, under another command, or differently.
+//! The start of a server, as data: a caller may run it directly, under another command, or differently.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -32,8 +32,8 @@ impl Launch {
             .map(|account| (account.uid, account.gid))
     }
 
-    /// The same start behind another command, which gets the program and its arguments as its last arguments and
-    /// runs as the same user. An empty `wrap` changes nothing.
+    /// The same start under another command, which gets the program and its arguments as its last arguments and runs
+    /// as the same user. An empty `wrap` changes nothing.
     #[must_use]
     pub fn wrapped(mut self, wrap: &[OsString]) -> Self {
         if let Some((program, first_args)) = wrap.split_first() {

@@ -7,10 +7,10 @@ use crate::error::{During, ServerError};
 use crate::options::Limits;
 use crate::server::{PreparedServer, RunningServer, ServerSpec, Site};
 
-/// What such servers differ in.
+/// Properties in which such servers differ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Software {
-    /// What all kinds of servers differ in.
+    /// Properties in which all kinds of servers differ.
     pub kind: ServerSpec,
     /// Names of the program, the first that exists.
     pub programs: &'static [&'static str],

@@ -32,7 +32,7 @@ pub struct Memcached {
     pub args: Vec<OsString>,
     /// Folder to make the private folder in; the system's temporary folder if `None`.
     pub parent: Option<PathBuf>,
-    /// How long starting and stopping may take.
+    /// Time limits of starting and stopping.
     pub limits: Limits,
 }
 

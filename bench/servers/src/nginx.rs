@@ -36,12 +36,12 @@ pub struct Nginx {
     pub directives: Vec<String>,
     /// Folder to make the private folder in; the system's temporary folder if `None`.
     pub parent: Option<PathBuf>,
-    /// How long starting and stopping may take.
+    /// Time limits of starting and stopping.
     pub limits: Limits,
 }
 
 impl Default for Nginx {
-    /// One worker.
+    /// Has one worker.
     fn default() -> Self {
         Self {
             workers: 1,

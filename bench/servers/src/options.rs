@@ -1,11 +1,11 @@
-//! What a caller may choose about a private database server.
+//! Options of a private database server.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::release::Release;
 
-/// How a private PostgreSQL or MariaDB is set up.
+/// Options of a private PostgreSQL or MariaDB.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Also listen on a free port of 127.0.0.1. Without it there is only the Unix socket.
@@ -20,7 +20,7 @@ pub struct Options {
     pub release: Option<Release>,
     /// Folder to make the private folder in; the system's temporary folder if `None`.
     pub parent: Option<PathBuf>,
-    /// How long starting and stopping may take.
+    /// Time limits of starting and stopping.
     pub limits: Limits,
 }
 

@@ -1,4 +1,4 @@
-//! Who made a private server's folder, and whether that process still lives.
+//! The process that made a private server's folder, and whether it is alive.
 //!
 //! The folder holds a file `owner` that its maker keeps locked (flock(2)): the system unlocks it when the maker is
 //! gone, however it ended. The file has its name only once it is locked. So a process that finds it unlocked knows
@@ -18,7 +18,7 @@ use crate::process::Process;
 
 /// The file.
 pub(crate) const OWNER: &str = "owner";
-/// How long a lock may outlive its owner: a child that the owner was just starting has it until it runs its program.
+/// Time that a lock may outlive its owner: a child that the owner was just starting has it until it runs its program.
 const CHILD_LIMIT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -58,7 +58,7 @@ impl Ownership {
     }
 }
 
-/// What is known of a folder's owner.
+/// The state of a folder's owner.
 #[derive(Debug)]
 pub(crate) enum Owner {
     /// It lives, or this is not a server's folder, or not the caller's.

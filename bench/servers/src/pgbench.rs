@@ -22,7 +22,7 @@ pub struct Pgbench {
     pub scale: u32,
     /// When to end.
     pub length: Length,
-    /// What a transaction is.
+    /// The transaction.
     pub script: Script,
 }
 
@@ -35,20 +35,20 @@ pub enum Length {
     Transactions(u32),
 }
 
-/// What a transaction of pgbench is.
+/// Transactions of pgbench.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Script {
     /// pgbench's own "TPC-B (sort of)": three updates, a select and an insert.
     TpcB,
-    /// The same without the updates of the few tellers and branches, where clients meet.
+    /// TPC-B without the updates of the few tellers and branches, where clients meet.
     SimpleUpdate,
-    /// One select by primary key.
+    /// A select by primary key.
     SelectOnly,
     /// A script file in pgbench's language.
     File(PathBuf),
 }
 
-/// What pgbench reported.
+/// Results that pgbench reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PgbenchResult {
     /// Transactions that succeeded.

@@ -163,8 +163,8 @@ impl RunningServer<Site> {
         self.site().port
     }
 
-    /// A client program of this PostgreSQL (`psql`, `pgbench`, `pg_dump`, ...) aimed at this server as its superuser;
-    /// the database's name is left to the caller.
+    /// A client program of this PostgreSQL (`psql`, `pgbench`, `pg_dump`, ...) connected to this server as its
+    /// superuser. The caller adds the database's name.
     #[must_use]
     pub fn client(&self, name: &str) -> Command {
         self.site().client(name)

@@ -31,12 +31,12 @@ pub struct Redis {
     pub directives: Vec<String>,
     /// Folder to make the private folder in; the system's temporary folder if `None`.
     pub parent: Option<PathBuf>,
-    /// How long starting and stopping may take.
+    /// Time limits of starting and stopping.
     pub limits: Limits,
 }
 
 impl Default for Redis {
-    /// One thread, as Redis itself.
+    /// Has one thread, as Redis itself.
     fn default() -> Self {
         Self {
             io_threads: 1,

@@ -26,7 +26,7 @@ impl Release {
     /// The release with this version (`10.2.11`), as scripts/install.sh installs it, or the one in this directory.
     ///
     /// # Errors
-    /// [`ServerError::NoRelease`] if there is none.
+    /// [`ServerError::NoRelease`] if it does not exist.
     pub fn find(version_or_directory: &str) -> Result<Release, ServerError> {
         let root = if version_or_directory.contains('/') {
             PathBuf::from(version_or_directory)
@@ -103,7 +103,7 @@ impl Release {
     }
 }
 
-/// One statement a line, or ending with one: so the server wants it.
+/// The server wants one statement a line.
 fn bootstrap_sql(scripts: impl Iterator<Item = PathBuf>) -> Result<Vec<u8>, ServerError> {
     // The variable is what mariadb-install-db sets for a superuser with a password, here an empty one.
     let mut sql = b"create database mysql;\nuse mysql;\nset @auth_root_socket=NULL;\n".to_vec();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::{During, ServerError};
 
-/// How long a request may take.
+/// Time limit of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The body that answers `GET path` at a port. HTTP/1.0 keeps it free of chunks and ends it with the connection.

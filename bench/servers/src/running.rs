@@ -20,17 +20,17 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Lines of the log that an error shows.
 const LOG_TAIL_LINES: usize = 20;
 
-/// What is left of a server that was stopped.
+/// Results of a stopped server.
 #[derive(Debug)]
 pub struct Stopped {
-    /// How the started command (the wrapping one if there was one) ended; `None` for an adopted server.
+    /// Exit status of the started command (the wrapping one if there was one); `None` for an adopted server.
     pub status: Option<ExitStatus>,
     /// All that it wrote to its output and error streams; empty for an adopted server unless its starter sent them to
     /// the server's log file.
     pub log: String,
 }
 
-/// What the servers differ in while they run.
+/// Properties in which running servers differ.
 #[derive(Debug)]
 pub(crate) struct Identity {
     /// Name for messages.
@@ -165,7 +165,7 @@ impl Running {
         is_alive(pid).then_some(pid)
     }
 
-    /// What the server wrote to its streams so far.
+    /// Text that the server wrote to its streams so far.
     pub(crate) fn log(&self) -> String {
         fs::read(&self.identity.log)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -253,7 +253,7 @@ fn signal(pid: u32, signal: Signal) {
 }
 
 /// Whether the process exists and is more than an exit status waiting to be read (state `Z` or `X` in
-/// `/proc/<pid>/stat`, see proc(5); the name before it, in parentheses, may hold anything).
+/// `/proc/<pid>/stat`, see proc(5)). The name before the state, in parentheses, may contain any character.
 fn is_alive(pid: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;

@@ -16,7 +16,7 @@ use crate::launch::Launch;
 use crate::options::Limits;
 use crate::running::{Identity, Running, Stopped};
 
-/// What is known of a kind of server before there is one.
+/// Properties of a kind of server before one is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerSpec {
     /// Name for messages.
@@ -128,7 +128,7 @@ impl<S: Site> PreparedServer<S> {
         &self.site
     }
 
-    /// What starts the server in the foreground.
+    /// The start of the server in the foreground.
     #[must_use]
     pub fn launch(&self) -> Launch {
         Launch {
@@ -140,7 +140,7 @@ impl<S: Site> PreparedServer<S> {
         }
     }
 
-    /// How one of the server's other programs is run, as the same user in the same folder.
+    /// The start of another program of the server, as the same user in the same folder.
     pub(crate) fn launch_of(&self, program: PathBuf, args: Vec<OsString>) -> Launch {
         Launch {
             program,
@@ -228,7 +228,7 @@ impl<S> RunningServer<S> {
         self.running.folder().path()
     }
 
-    /// What the server (and a command it was started behind) wrote to its streams so far.
+    /// Text that the server (and a command above it) wrote to its streams so far.
     #[must_use]
     pub fn log(&self) -> String {
         self.running.log()

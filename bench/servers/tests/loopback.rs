@@ -15,7 +15,7 @@ fn started(prepared: Result<LoopbackServer, ServerError>) -> RunningLoopbackServ
     or_explain(prepared.and_then(|server| server.start(None)))
 }
 
-/// What the server's own check says of its configuration.
+/// Result of the server's own check of its configuration.
 #[track_caller]
 fn refusal(prepared: Result<LoopbackServer, ServerError>) -> String {
     match prepared {

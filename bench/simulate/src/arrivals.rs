@@ -7,9 +7,9 @@ use crate::sample::{self, Purpose};
 /// When transactions arrive. Rates are per second of virtual time, or per epoch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// Closed loop: each of so many clients starts its next transaction the moment its last one has committed.
+    /// Closed loop: each client starts its next transaction when its last one has committed.
     Closed {
-        /// How many.
+        /// Number of clients.
         clients: u32,
     },
     /// Open loop, Poisson.
@@ -21,7 +21,7 @@ pub enum Arrivals {
     Bursty {
         /// Arrivals per second in the mean.
         rate: f64,
-        /// How much faster they come in a burst, above 1.
+        /// Rate in a burst relative to the mean, above 1.
         factor: f64,
         /// Length of a burst in ticks.
         on: f64,

@@ -5,14 +5,14 @@ use std::str::FromStr;
 use crate::workload::Drawn;
 use crate::{Arrivals, Config, Error};
 
-/// What can be varied.
+/// Parameters that can vary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// Clients of a closed loop.
     Clients,
     /// Arrivals per second (or epoch) of an open loop.
     Rate,
-    /// The same, relative to FIFO's saturation.
+    /// Like the rate, relative to FIFO's saturation.
     Load,
     /// Skew of the access.
     Theta,
@@ -96,7 +96,7 @@ fn whole(parameter: Parameter, value: f64) -> Result<u32, Error> {
 /// A parameter and the values it takes: `clients=100..900:100`, `theta=0.5,0.7,0.9` or `clients=10,50,100..900:200`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What varies.
+    /// The varying parameter.
     pub parameter: Parameter,
     /// Its values, in the order of simulation.
     pub values: Vec<f64>,
@@ -189,7 +189,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What is taken is within the limit and finite; the rest is refused with words.
+        /// An accepted value is within the limit and finite; any other text is refused with words.
         #[test]
         fn any_text_is_an_axis_or_refused(
             text in "((clients|theta|load|[a-z]{0,5})=?)?([-+.0-9e]{0,9}(\\.\\.|[:,])?){0,6}",

@@ -1,4 +1,4 @@
-//! What is simulated, schedules aside.
+//! Settings of a simulation, except for the schedule.
 
 use evenkeel_locks::{DeadlockPolicy, Rules, ScheduleKind, SetSizes, Starvation, Victim};
 
@@ -6,7 +6,7 @@ use crate::work::Work;
 use crate::workload::{Class, Drawn, LockOrder, Tpcc, Workload};
 use crate::{Arrivals, Error};
 
-/// What a tick of virtual time stands for.
+/// The unit of virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A nanosecond. Rates are per second.
@@ -42,14 +42,14 @@ pub enum Remaining {
     Learned,
 }
 
-/// What is simulated.
+/// Settings of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Decides every draw.
     pub seed: u64,
     /// When transactions arrive. A [`Workload::Listed`] has its own times.
     pub arrivals: Arrivals,
-    /// What they do.
+    /// The transactions.
     pub workload: Workload,
     /// Processors; `None` is one for everybody, so that locks are the only contention.
     pub cpus: Option<u32>,
@@ -61,13 +61,13 @@ pub struct Config {
     pub in_flight_limit: u32,
     /// Mean back-off before the first retry of an aborted transaction, in ticks; it doubles with each, up to 64 times.
     pub backoff: f64,
-    /// What a tick is.
+    /// The unit of a tick.
     pub unit: Unit,
-    /// What resolves or prevents deadlocks.
+    /// Resolves or prevents deadlocks.
     pub deadlocks: DeadlockPolicy,
-    /// What keeps waiters from starving; `None` is what the papers do for each schedule ([`Rules::new`]).
+    /// Keeps waiters from starving; `None` follows the papers for each schedule ([`Rules::new`]).
     pub starvation: Option<Starvation>,
-    /// How dependency sets are measured.
+    /// Method of measuring dependency sets.
     pub sizes: SetSizes,
     /// Where expected remaining times come from.
     pub remaining: Remaining,

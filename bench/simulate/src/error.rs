@@ -1,4 +1,4 @@
-//! What can be wrong with a simulation, and what to do about it.
+//! Errors of simulations, with what to do.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

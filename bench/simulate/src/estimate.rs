@@ -1,8 +1,8 @@
 //! Means over independent replications, with confidence intervals.
 //!
-//! Latencies of one run are correlated, so the spread within a run says little about the error of its mean; runs with
-//! different seeds are independent, and their spread does (Law, "Simulation Modeling and Analysis", section 9.4.1, the
-//! method of independent replications).
+//! Latencies of one run are correlated, so the spread within a run says little about the error of its mean. Runs with
+//! different seeds are independent, and their spread gives the error (Law, "Simulation Modeling and Analysis",
+//! section 9.4.1, the method of independent replications).
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of one value a replication.
+    /// An estimate from one value a replication.
     pub fn of(values: impl Iterator<Item = f64>) -> Estimate {
         let values: Vec<f64> = values.collect();
         let count = values.len() as f64;
@@ -63,7 +63,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Of pairs of positive values, numerator first; none if one is not positive.
+    /// A ratio from pairs of positive values, numerator first; `None` if one is not positive.
     pub fn of(pairs: impl Iterator<Item = (f64, f64)>) -> Option<Ratio> {
         let logarithms: Option<Vec<f64>> = pairs
             .map(|(a, b)| (a > 0.0 && b > 0.0).then(|| libm::log(a / b)))

@@ -1,4 +1,4 @@
-//! What is going to happen, in order of virtual time.
+//! Future events, in order of virtual time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,7 +36,7 @@ struct Event {
 pub(crate) enum What {
     /// The next transaction of an open loop, or of a client.
     Arrival { client: u32 },
-    /// The work of a step is done, unless the attempt was aborted meanwhile.
+    /// The work of a step is done, unless the attempt was aborted in between.
     Worked { slot: u32, attempt: u32 },
     /// An aborted transaction begins again.
     Retry { slot: u32 },

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// is no value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
@@ -25,7 +25,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Of these values, which it sorts.
+    /// Statistics of these values, which it sorts.
     pub fn of(values: &mut [u64]) -> Latency {
         let Some(last) = values.len().checked_sub(1) else {
             return Latency::default();

@@ -1,14 +1,14 @@
 //! A deterministic simulator of lock scheduling.
 //!
 //! Transactions lock objects one after another, work after each grant, and release everything at their end (strict
-//! two-phase locking). Locks are the only contention unless processors are limited. Time is virtual, and who is granted,
-//! who depends on whom and what a deadlock is are decided by the very code of the lock manager ([`evenkeel_locks`]).
+//! two-phase locking). Locks are the only contention unless processors are limited. Time is virtual. The code of the
+//! lock manager itself ([`evenkeel_locks`]) decides about grants, dependencies and deadlocks.
 //!
-//! One seed gives one result on every machine: random numbers come from a generator that is part of the code, every
-//! logarithm and power from `libm` rather than from the system, and nothing is ever taken in the order of a hash table.
+//! One seed gives one result on every machine. Random numbers come from a generator that is part of the code, and
+//! every logarithm and power from `libm`, not from the system. Nothing depends on the order of a hash table.
 //!
-//! Every schedule sees the same arrivals and the same transactions: what a transaction does is a function of the seed
-//! and of its number ([`workload`]), never of what happened before it.
+//! Every schedule sees the same arrivals and the same transactions: a transaction is a function of the seed and of
+//! its number ([`workload`]), never of earlier events.
 //!
 //! ```
 //! use evenkeel_locks::ScheduleKind;

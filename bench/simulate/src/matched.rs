@@ -1,9 +1,10 @@
 //! The papers' own comparison: a baseline with N clients in a closed loop, the others in an open loop at its throughput.
 //!
-//! Dissertation sections 4.6.3, 4.6.4 and 4.6.6: "First, we ran FIFO using 300 clients, and then ran both VATS and bLDSF at
-//! the same throughput as FIFO." A baseline that collapses under its N clients, all of whom wait, has a latency of N / throughput
-//! (Little's law); who carries that throughput without a queue has that of an idle system. So ratios by this method can be as
-//! large as N, and say by how much more clients a schedule keeps from collapsing, not how it orders a given queue.
+//! Dissertation sections 4.6.3, 4.6.4 and 4.6.6: "First, we ran FIFO using 300 clients, and then ran both VATS and
+//! bLDSF at the same throughput as FIFO." A baseline that collapses under its N waiting clients has a latency of N /
+//! throughput (Little's law). A schedule that carries that throughput without a queue has the latency of an idle
+//! system. So ratios by this method can be as large as N. They say by how many more clients a schedule avoids the
+//! collapse, not how it orders a given queue.
 
 use evenkeel_locks::ScheduleKind;
 

@@ -1,9 +1,9 @@
-//! What is measured, and in which window of virtual time.
+//! The measurement and its window of virtual time.
 //!
-//! Closed loop: the window opens at the last commit of the warm-up and closes at the last measured commit; latencies are
-//! those of the commits in it, and whoever is still in the system then is counted as unfinished. Open loop: the window
-//! reaches from the first measured arrival to the first arrival after the measured ones; latencies are those of the
-//! measured arrivals, however late they commit, while others keep arriving.
+//! Closed loop: the window opens at the last commit of the warm-up and closes at the last measured commit. Latencies
+//! are those of the commits in it, and transactions still in the system then are counted as unfinished. Open loop:
+//! the window reaches from the first measured arrival to the first arrival after the measured ones. Latencies are
+//! those of the measured arrivals, however late they commit, while others keep arriving.
 
 use evenkeel_locks::observe::Counters;
 
@@ -58,7 +58,7 @@ impl Measure {
         }
     }
 
-    /// Whether nothing more is to be measured; an open loop never says so and drains.
+    /// Whether the measurement is complete; never true for an open loop, which drains.
     pub(crate) fn is_complete(&self) -> bool {
         self.closed && self.commits >= self.end
     }

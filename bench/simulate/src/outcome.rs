@@ -1,20 +1,20 @@
-//! What one simulation found.
+//! Result of a simulation.
 
 use evenkeel_locks::ScheduleKind;
 use serde::Serialize;
 
 use crate::latency::Latency;
 
-/// What one simulation found.
+/// Result of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Under which schedule.
     pub schedule: ScheduleKind,
     /// From arrival to commit, retries and back-off included.
     pub latency: Latency,
-    /// The same by class, in the order of the configuration, if there are several.
+    /// Latencies by class, in the order of the configuration, if there are several.
     pub classes: Vec<(&'static str, Latency)>,
-    /// What happened while it was measured.
+    /// Counts of the measured window.
     pub window: Window,
     /// Arrivals turned away because too many transactions were in the system, over the whole run.
     pub rejected: u64,
@@ -22,11 +22,11 @@ pub struct Outcome {
     pub unfinished: u32,
     /// Age of the oldest of them in ticks.
     pub unfinished_age_max: u64,
-    /// How wrong approximate dependency-set sizes were, if measured.
+    /// Error of approximate dependency-set sizes, if measured.
     pub size_error: Option<SizeError>,
 }
 
-/// What happened in the measured window (`simulate` writes the fields of its JSON from these).
+/// Counts of the measured window (`simulate` writes the fields of its JSON from these).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Window {
     /// Its length.
@@ -78,7 +78,7 @@ pub struct SizeError {
 }
 
 impl SizeError {
-    /// Of these pairs of an approximate and an exact size.
+    /// The error of these pairs of an approximate and an exact size.
     pub fn of(pairs: &[(u64, u64)]) -> SizeError {
         let above = |limit: f64| {
             let wrong = pairs

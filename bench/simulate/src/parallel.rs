@@ -1,4 +1,4 @@
-//! The same work on many items, on several threads, with results in the order of the items.
+//! Runs the same work on many items, on several threads, with results in the order of the items.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

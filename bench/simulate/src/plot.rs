@@ -24,14 +24,14 @@ const LABELS_MAX: usize = 8;
 /// Part of its place that a column takes.
 const COLUMN_PART: f64 = 0.7;
 
-/// One curve or column.
+/// A curve or column.
 struct Series {
     name: String,
     /// By value of the parameter.
     points: Vec<(f64, f64)>,
 }
 
-/// What is shown of an outcome in a chart, and how its axis is labelled.
+/// The value of an outcome in a chart, and the label of its axis.
 struct Measure<'a> {
     title: &'static str,
     of: &'a dyn Fn(&Outcome) -> f64,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Processors and who waits for one.
+/// Processors, and the transactions that wait for one.
 pub(crate) struct Processors<T> {
     /// Not in use; `None` is without limit.
     free: Option<u32>,

@@ -1,4 +1,4 @@
-//! One schedule at one point, simulated with several seeds.
+//! A schedule at one point, simulated with several seeds.
 
 use evenkeel_locks::ScheduleKind;
 use serde::Serialize;
@@ -13,11 +13,11 @@ use crate::{Case, Outcome};
 pub struct Replicated<'a> {
     /// The case with the first seed.
     pub case: &'a Case,
-    /// One outcome a seed; at least one.
+    /// An outcome for each seed; at least one.
     pub outcomes: &'a [Outcome],
 }
 
-/// What replications say together: means over the seeds, but counts added up and maxima of maxima.
+/// Statistics over replications: means over the seeds, but sums of counts and maxima of maxima.
 impl<'a> Replicated<'a> {
     /// Groups what [`crate::cases`] and [`crate::sweep()`] returned.
     pub fn group(cases: &'a [Case], outcomes: &'a [Outcome], seeds: usize) -> Vec<Replicated<'a>> {
@@ -36,7 +36,7 @@ impl<'a> Replicated<'a> {
         self.case.schedule
     }
 
-    /// Of one number a replication.
+    /// An estimate from one number a replication.
     pub fn estimate(&self, measure: impl Fn(&Outcome) -> f64) -> Estimate {
         Estimate::of(self.outcomes.iter().map(measure))
     }
@@ -119,7 +119,7 @@ impl<'a> Replicated<'a> {
         })
     }
 
-    /// How this compares with `baseline`, seed by seed; `fifo` says what the baseline gained.
+    /// Comparison with `baseline`, seed by seed; `fifo` gives the baseline's gain.
     pub fn relative(&self, baseline: &Replicated<'_>, fifo: Option<&Replicated<'_>>) -> Relative {
         let ratio = |of: fn(&Outcome) -> f64| {
             let pairs = self.outcomes.iter().zip(baseline.outcomes);
@@ -160,23 +160,23 @@ fn pooled_latency<'a>(latencies: impl Iterator<Item = &'a Latency> + Clone) -> L
 /// Half the widths of 95 % confidence intervals, in the units of what they belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HalfWidths {
-    /// Of the mean latency.
+    /// Half width of the mean latency.
     pub mean: f64,
-    /// Of its standard deviation.
+    /// Half width of its standard deviation.
     pub sd: f64,
-    /// Of the median.
+    /// Half width of the median.
     pub p50: f64,
-    /// Of the 95th percentile.
+    /// Half width of the 95th percentile.
     pub p95: f64,
-    /// Of the 99th percentile.
+    /// Half width of the 99th percentile.
     pub p99: f64,
-    /// Of the 99.9th percentile.
+    /// Half width of the 99.9th percentile.
     pub p999: f64,
-    /// Of the throughput.
+    /// Half width of the throughput.
     pub throughput: f64,
-    /// Of the waiters per decision.
+    /// Half width of the waiters per decision.
     pub queue_mean: f64,
-    /// Of the deadlocks per commit.
+    /// Half width of the deadlocks per commit.
     pub deadlocks_per_commit: f64,
 }
 
@@ -185,15 +185,15 @@ pub struct HalfWidths {
 pub struct Relative {
     /// The baseline.
     pub to: String,
-    /// Of the mean latencies.
+    /// Ratio of the mean latencies.
     pub mean: Option<Ratio>,
-    /// Of their variances.
+    /// Ratio of their variances.
     pub variance: Option<Ratio>,
-    /// Of their 99th percentiles.
+    /// Ratio of their 99th percentiles.
     pub p99: Option<Ratio>,
-    /// Of their 99.9th percentiles.
+    /// Ratio of their 99.9th percentiles.
     pub p999: Option<Ratio>,
-    /// Of the throughputs.
+    /// Ratio of the throughputs.
     pub throughput: Option<Ratio>,
     /// The share of the baseline's gain in mean latency over FIFO that this has, too; above 1 if it gains more. None if
     /// FIFO was not simulated or the baseline gained nothing.

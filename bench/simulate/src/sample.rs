@@ -2,14 +2,14 @@
 
 use evenkeel_locks::rng::Rng;
 
-/// What a stream of random numbers is for.
+/// Purposes of random number streams.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
-    /// What transaction number `n` does.
+    /// The plan of transaction number `n`.
     Plan = 1,
     /// When transactions arrive.
     Arrivals = 2,
-    /// How long transaction number `n` backs off.
+    /// The back-off of transaction number `n`.
     Backoff = 3,
 }
 

@@ -1,8 +1,9 @@
 //! The greatest load a schedule carries: what `--load` is relative to.
 //!
-//! The throughput of a closed loop falls again when clients are many, so its peak is only where the search begins. A
-//! Poisson (or bursty) rate is *carried* if nobody is rejected and, in the measured window, at least 98 % as many
-//! transactions commit as arrive; the greatest carried rate is found by bisection, on the draws of the configuration.
+//! The throughput of a closed loop falls again when clients are many, so its peak is only the start of the search. A
+//! Poisson (or bursty) rate is *carried* under two conditions. Nobody is rejected, and in the measured window at
+//! least 98 % as many transactions commit as arrive. The largest carried rate is found by bisection, with the
+//! configuration's random numbers.
 
 use evenkeel_locks::ScheduleKind;
 

@@ -9,10 +9,10 @@ use crate::axis::{Axis, Parameter};
 use crate::saturation::saturation;
 use crate::{Arrivals, Config, Error, Outcome, Simulation, parallel};
 
-/// One simulation to run.
+/// A simulation to run.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What is simulated.
+    /// Its settings.
     pub config: Config,
     /// Under which schedule.
     pub schedule: ScheduleKind,
@@ -20,15 +20,15 @@ pub struct Case {
     pub point: Option<(Parameter, f64)>,
 }
 
-/// How far a sweep is.
+/// Progress of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress {
-    /// So many probes of FIFO's saturation are done.
+    /// Number of finished probes of FIFO's saturation.
     Saturating {
         /// Done; how many there will be is not known before.
         probes: u64,
     },
-    /// So many transactions of all are simulated.
+    /// Number of simulated transactions.
     Simulating {
         /// Done.
         done: u64,
@@ -40,7 +40,7 @@ pub enum Progress {
 /// Notified how far things are, from any thread.
 pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Sync);
 
-/// How often a case is simulated, and on how many threads.
+/// Number of simulations of a case, and of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Replications: seeds from the configuration's on.

@@ -1,4 +1,4 @@
-//! How long transactions work.
+//! Durations of transactions' work.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ pub enum Work {
 }
 
 impl Work {
-    /// Reads recorded values: whole numbers of nanoseconds separated by white space or commas; `value*count` stands for
-    /// a bucket of a histogram.
+    /// Reads recorded values: whole numbers of nanoseconds separated by white space or commas; `value*count` is a
+    /// bucket of a histogram.
     ///
     /// # Errors
     /// The file cannot be read, holds no value, or something that is not one.
@@ -128,7 +128,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What is taken has values, and no more than there may be; the rest is refused with words.
+        /// An accepted text has values, and not too many; any other is refused with words.
         #[test]
         fn any_text_is_a_distribution_or_refused(
             text in "([0-9]{0,20}(\\*[0-9]{1,20})?[ ,\\n]){0,6}[ -~]{0,6}",

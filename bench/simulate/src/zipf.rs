@@ -1,8 +1,9 @@
 //! Zipf's distribution over ranks: rank `k`, from 0, has weight `1 / (k + 1)^theta`.
 //!
-//! By a table of cumulative weights, exact for every theta (Gray's generator, common in benchmarks, stops at 1). Where to
-//! look in the table is found by a second one, a guide (Chen and Asau, "On Generating Random Variates from an Empirical
-//! Distribution", AIIE Transactions 1974): a search over all ranks would miss the cache at each of its steps.
+//! Uses a table of cumulative weights, exact for every theta (Gray's generator, common in benchmarks, stops at 1). A
+//! second table, a guide, gives the place to look in the first (Chen and Asau, "On Generating Random Variates from an
+//! Empirical Distribution", AIIE Transactions 1974). A search over all ranks would miss the cache at each of its
+//! steps.
 
 use evenkeel_locks::rng::Rng;
 

@@ -29,7 +29,7 @@ fn simulated(config: &Config, schedule: ScheduleKind) -> Outcome {
     outcome
 }
 
-/// One object, exclusive, held from 0 to 10; then two wait in the order of arrival.
+/// An exclusive object, held from 0 to 10; then two wait in the order of arrival.
 ///
 /// t0: 0 to 10, latency 10. t1 arrives at 2, runs 10 to 15: 13. t2 arrives at 4, runs 15 to 18: 14.
 #[test]
@@ -58,7 +58,7 @@ fn first_come_first_served() {
     );
 }
 
-/// The same as readers: nobody waits.
+/// With readers instead, nobody waits.
 #[test]
 fn readers_share() {
     let config = listed(vec![
@@ -70,8 +70,8 @@ fn readers_share() {
     assert_eq!((outcome.latency.mean, outcome.window.waits), (6.0, 0));
 }
 
-/// A chain: the holder of object 0 is waited for by a loner, who came first, and by a transaction that three others wait
-/// for on object 1 (sections 4.3 and 4.4: progress for the most transactions).
+/// A chain: two transactions wait for the holder of object 0. A loner came first, and three others wait for the
+/// second on object 1 (sections 4.3 and 4.4: progress for the most transactions).
 ///
 /// ```text
 /// t0  at 0: X(0) for 10
@@ -117,8 +117,8 @@ fn the_eldest_first() {
 }
 
 /// Figure 4.20's point: a long transaction with a larger dependency set against a short one. The holder leaves at 10.
-/// t1 needs 100 and is waited for by two readers, t2 needs 1 and by one; LDSF takes t1 first, hLDSF, which divides 3 by
-/// 100 and 2 by 1, t2.
+/// t1 needs 100 and has two waiting readers; t2 needs 1 and has one. LDSF takes t1 first. hLDSF, which divides 3 by
+/// 100 and 2 by 1, takes t2.
 #[test]
 fn the_faster_progress_first() {
     let config = Config {
@@ -165,8 +165,8 @@ fn a_deadlock_is_broken_and_its_victim_retried() {
     assert_eq!(outcome.latency.p50, 11);
 }
 
-/// The same under prevention: wait-die lets the younger die, wound-wait has the older wound it, no-wait lets nobody wait.
-/// Nowhere is there a cycle.
+/// With prevention instead: wait-die aborts the younger, wound-wait has the older abort it, no-wait lets nobody wait.
+/// No policy leaves a cycle.
 #[test]
 fn prevention_leaves_no_cycle() {
     for (deadlocks, older_latency) in [
@@ -228,7 +228,7 @@ fn processors_can_be_short() {
     );
 }
 
-/// A reader of an object that upgrades waits for the other reader only, not for itself nor behind the queue.
+/// A reader of an object that upgrades waits for the other reader only, neither for itself nor for the queue.
 ///
 /// t0 reads 0 to 4 then asks for X; t1 reads until 6; t2 asks for X at 1. t0 is granted at 6 before t2: until 8.
 #[test]

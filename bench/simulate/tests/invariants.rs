@@ -1,4 +1,4 @@
-//! What holds for every setting: compatibility, conservation, determinism.
+//! Invariants of every setting: compatibility, conservation, determinism.
 
 use std::num::NonZeroU32;
 
@@ -10,7 +10,7 @@ use evenkeel_simulate::workload::{Listed, LockOrder, Step, Workload};
 use evenkeel_simulate::{Arrivals, Config, Effort, Simulation, cases, run, sweep};
 use proptest::prelude::*;
 
-/// No two incompatible locks are held, by a table of its own: two shared or one exclusive.
+/// No two incompatible locks are held, by an independent table: two shared or one exclusive.
 fn compatible(contention: &Contention) -> bool {
     let graph = contention.graph();
     graph.queue_indices().all(|index| {
@@ -172,8 +172,8 @@ fn one_seed_gives_one_result_however_many_threads_run() {
     assert_eq!(lines(all, 1), lines(all, 3));
 }
 
-/// The same bytes on every machine. The numbers change only with the schedules, the presets or the fields of the JSON:
-/// then look at what changed before replacing them. The papers' schedules have their own.
+/// The same bytes on every machine. The numbers change only with the schedules, the presets or the fields of the
+/// JSON: check the cause before replacing them. The papers' schedules have their own.
 #[test]
 fn the_results_are_the_golden_ones() {
     let others: Vec<ScheduleKind> = ScheduleKind::ALL
@@ -230,8 +230,8 @@ fn ldsf_beats_fifo_on_the_microbenchmark() {
     assert!(mean(ScheduleKind::Bldsf(evenkeel_locks::DelayFactor::Log)) < fifo);
 }
 
-/// Near FIFO's saturation, on the same arrivals, weighing ages over dependency sets leaves less variance and a shorter
-/// tail than LDSF, and no greater mean (bench/simulate/RESULTS.md has the table).
+/// Near FIFO's saturation, on the same arrivals, weighing ages over dependency sets leaves less variance and a
+/// shorter tail than LDSF, and no larger mean (bench/simulate/RESULTS.md has the table).
 #[test]
 fn ages_of_dependency_sets_beat_ldsf_in_variance_and_tail() {
     let mut config = Config {

@@ -48,10 +48,10 @@ fn one_exclusive_object_is_m_m_1() {
     close(outcome.window.in_flight_mean, 0.7 / 0.3, 0.04);
 }
 
-/// Orders that do not look at service times leave the mean as it is, but not the variance: in random order the second
-/// moment of the wait is `2 / (2 - rho)` times that of first come, first served (Kingman, "On Queues in which Customers
-/// are Served in Random Order", 1962). With `rho` 0.7, in units of the work: `E[W^2] = 2 rho / (1 - rho)^2 * 2 / (2 - rho)`
-/// = 23.93, `Var W` = 18.49, and 1 for the work itself.
+/// Orders that ignore service times do not change the mean, but do change the variance. In random order the second
+/// moment of the wait is `2 / (2 - rho)` times that of first come, first served (Kingman, "On Queues in which
+/// Customers are Served in Random Order", 1962). With `rho` 0.7, in units of the work: `E[W^2] = 2 rho / (1 - rho)^2
+/// * 2 / (2 - rho)` = 23.93, `Var W` = 18.49, and 1 for the work itself.
 #[test]
 fn the_order_changes_the_variance_and_not_the_mean() {
     let config = Config {

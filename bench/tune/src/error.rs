@@ -1,4 +1,4 @@
-//! What can go wrong, each with what to do about it.
+//! Errors, each with what to do.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// What is wrong, and what to do.
+    /// The mistake, and what to do.
     #[must_use]
     pub fn advice(&self) -> String {
         format!(
@@ -36,13 +36,13 @@ pub enum Error {
     /// The account may not change settings.
     #[error("{user} may not change settings of {target}: {reason}; {remedy}")]
     NoRights {
-        /// Who asked.
+        /// The requesting user.
         user: String,
         /// The server.
         target: String,
-        /// What it said.
+        /// The server's error.
         reason: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The profiler could not see the intervals that are to be made better.
@@ -53,7 +53,7 @@ pub enum Error {
     Load {
         /// The command, as it was given.
         command: String,
-        /// How it ended.
+        /// Its exit status.
         status: String,
         /// The end of what it wrote.
         output: String,
@@ -66,7 +66,7 @@ pub enum Error {
     Unrestored {
         /// The server.
         target: String,
-        /// What was changed.
+        /// The record of the changes.
         journal: PathBuf,
     },
     /// A journal that cannot be read.
@@ -78,13 +78,13 @@ pub enum Error {
     /// Somebody else is at work.
     #[error("another evenkeel tune is at work on {0}; wait for its end")]
     Busy(String),
-    /// What was changed could not be put back.
+    /// Changes could not be undone.
     #[error(
         "{reason}\nNot put back are {left}: they are written down in {}; once the server answers: evenkeel tune --restore --target {target}",
         journal.display()
     )]
     NotRestored {
-        /// What stood in the way.
+        /// The reason.
         reason: String,
         /// Settings and what they were.
         left: String,
@@ -96,7 +96,7 @@ pub enum Error {
     /// A file, or another step of the system.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was tried.
+        /// The operation.
         action: String,
         /// Why it failed.
         source: std::io::Error,

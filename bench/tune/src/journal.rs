@@ -1,4 +1,4 @@
-//! What was changed on a server, written down and synced before it is changed, so that whoever comes later can put it back.
+//! Changes of a server's settings, written down and synced before they are made, so that a later run can undo them.
 //!
 //! A journal is a file of JSON lines: first the server, then each setting that will be changed, with its original
 //! value. It is locked (flock(2)) while its run lives, and removed when everything is restored. So an unlocked
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{During, Error, Unreadable};
 
-/// How long a lock may outlive its run: a child that was just being started has it until it runs its program.
+/// Time that a lock may outlive its run: a child that was just being started has it until it runs its program.
 const CHILD_LIMIT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -46,7 +46,7 @@ pub struct Private {
 pub struct Change {
     /// Its name.
     pub name: String,
-    /// What the server's own configuration says of it; none where that says nothing.
+    /// The value in the server's own configuration; `None` without one.
     pub before: Option<String>,
     /// It needs a restart to hold.
     pub restart: bool,
@@ -64,20 +64,20 @@ pub struct Journal {
 /// The journals of runs that are over.
 #[derive(Debug, Default)]
 pub struct Left {
-    /// Those that can be read.
+    /// Readable journals.
     pub journals: Vec<FoundJournal>,
-    /// Those that cannot, and why: what they record is not known.
+    /// Unreadable journals, with the reason: their content is not known.
     pub unreadable: Vec<Unreadable>,
 }
 
-/// One that is there.
+/// An existing journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundJournal {
     /// Where it is.
     pub path: PathBuf,
-    /// Whose it is.
+    /// Its owner.
     pub header: Header,
-    /// What was changed.
+    /// The changes.
     pub changes: Vec<Change>,
 }
 
@@ -175,7 +175,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What was written down.
+    /// The changes written down.
     #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes

@@ -1,4 +1,4 @@
-//! What can be tried on a server: data, one file a server under `knobs/`.
+//! Knobs of a server: data, one file a server under `knobs/`.
 //!
 //! A value is text as the server takes it, `memory/N` (a part of the machine's memory, in the knob's unit), or `processors*N`.
 
@@ -56,9 +56,9 @@ pub fn is_url(target: &Address) -> bool {
 pub struct Knobs {
     /// Its name.
     pub server: String,
-    /// What is never tried: name and reason.
+    /// Settings that are never tried: name and reason.
     pub never: Vec<(String, String)>,
-    /// What is tried, the most promising first.
+    /// Settings to try, the most promising first.
     #[serde(rename = "knob")]
     pub knobs: Vec<Knob>,
 }
@@ -72,15 +72,15 @@ pub struct Knob {
     values: Vec<String>,
     #[serde(default)]
     unit: Unit,
-    /// What a change of it needs.
+    /// Requirement of a change.
     pub needs: Needs,
-    /// What it costs.
+    /// Its cost.
     pub class: Class,
     /// Its meaning.
     pub what: String,
 }
 
-/// How a part of the memory is written.
+/// The unit of a part of the memory.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 enum Unit {
     /// `64MB`.
@@ -95,7 +95,7 @@ enum Unit {
     Mebibytes,
 }
 
-/// What a change of a knob needs.
+/// Requirement of a knob's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Needs {
@@ -107,7 +107,7 @@ pub enum Needs {
     NewData,
 }
 
-/// What a knob costs.
+/// Cost of a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {

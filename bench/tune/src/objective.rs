@@ -1,4 +1,4 @@
-//! What is to be made better, and what one run says of it.
+//! The objective, and its value in one run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use evenkeel_drive::report::Report;
 use evenkeel_report::units;
 
-/// What is to be made smaller.
+/// The quantity to minimise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Objective {
     /// The percentile 99 of latency.
@@ -83,7 +83,7 @@ impl FromStr for Objective {
     }
 }
 
-/// What one run measured.
+/// Measurements of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Run {
     /// Transactions, or intervals, per second.
@@ -105,7 +105,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Of a benchmark's report; none where nothing was completed.
+    /// A benchmark's run; `None` where nothing was completed.
     #[must_use]
     pub fn of(report: &Report) -> Option<Run> {
         let all = report.all();

@@ -38,12 +38,12 @@ pub struct Blame {
     pub means: Option<String>,
 }
 
-/// What a profile says.
+/// Findings of a profile.
 #[derive(Clone, Debug, Serialize)]
 pub struct Blamed {
     /// The interval that was profiled.
     pub interval: String,
-    /// How many there were.
+    /// Number of intervals.
     pub intervals: u64,
     /// Their mean.
     pub mean_ns: f64,
@@ -56,7 +56,7 @@ pub struct Blamed {
 }
 
 impl Blamed {
-    /// What a profile says.
+    /// The findings of this profile.
     #[must_use]
     pub fn of(mut profile: Profile) -> Blamed {
         let points_at = advice::knobs(&profile)
@@ -82,7 +82,7 @@ impl Blamed {
     }
 }
 
-/// How intervals are found.
+/// The way of finding intervals.
 #[derive(Clone, Debug)]
 pub struct Watched {
     /// The server's process, the first where it has several.
@@ -93,7 +93,7 @@ pub struct Watched {
     pub kind: TargetKind,
 }
 
-/// What is timed of intervals.
+/// The parts of intervals to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probing {
     /// They alone.
@@ -205,7 +205,7 @@ impl Observer for Attaching {
     }
 }
 
-/// What a profile says of a run that began then.
+/// The profile's values for a run that began at this time.
 #[must_use]
 pub(crate) fn run_of(profile: &Profile, begun: Instant) -> Run {
     let percentile = |name: &str| profile.percentiles_ns.get(name).copied().unwrap_or(0.0);

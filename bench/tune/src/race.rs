@@ -1,7 +1,7 @@
 //! The race: candidates run in interleaved rounds with the unchanged server, losers leave early, and the winner is
 //! confirmed.
 //!
-//! Noise is the problem, not the search: up to 63 % of the configurations that a tuner calls best are 30 % worse when
+//! Noise is the problem, not the search. Up to 63 % of the configurations that a tuner calls best are 30 % worse when
 //! they are used (Freischuetz et al., "TUNA: Tuning Unstable and Noisy Cloud Applications", EuroSys 2025). So there
 //! are three rules.
 //!
@@ -44,7 +44,7 @@ pub type Setting = (String, String);
 /// Settings that are tried together, on top of the server's own.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Candidate {
-    /// They, by name.
+    /// The settings, by name.
     pub settings: Vec<Setting>,
 }
 
@@ -60,18 +60,18 @@ impl Candidate {
     }
 }
 
-/// What is measured once in a round.
+/// A configuration that is measured once in a round.
 #[derive(Clone, Copy, Debug)]
 pub enum Arm<'a> {
     /// The unchanged server.
     Baseline,
-    /// The same again.
+    /// The baseline again.
     Again,
     /// Other settings.
     Of(&'a Candidate),
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// It was measured.
@@ -84,7 +84,7 @@ pub enum Outcome {
 
 /// Where runs are made.
 pub trait Runner {
-    /// What ends the race.
+    /// An error that ends the race.
     type Error;
     /// Runs that the budget still has.
     fn runs_left(&self) -> usize;
@@ -97,18 +97,18 @@ pub trait Runner {
     fn run(&mut self, arm: Arm<'_>, round: u32) -> Result<Outcome, Self::Error>;
 }
 
-/// One round of a candidate.
+/// A round of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Block {
     /// Its own run.
     pub own: Run,
-    /// The server as it is.
+    /// The unchanged server.
     pub baseline: Run,
-    /// The same again.
+    /// The unchanged server again.
     pub again: Run,
 }
 
-/// What became of a candidate.
+/// The fate of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It left after this stage, counted from one.
@@ -128,11 +128,11 @@ pub enum Fate {
 /// A candidate with its rounds in the race.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What it sets.
+    /// Its settings.
     pub candidate: Candidate,
     /// Its rounds.
     pub blocks: Vec<Block>,
-    /// How it ended.
+    /// Its fate.
     pub fate: Fate,
 }
 
@@ -141,7 +141,7 @@ pub struct Entry {
 pub struct Confirmation {
     /// Index of its entry.
     pub entry: usize,
-    /// They.
+    /// Its blocks.
     pub blocks: Vec<Block>,
     /// The chance that equal settings would differ so much.
     pub chance: Option<f64>,
@@ -345,7 +345,7 @@ impl<B: Runner> Racing<'_, B> {
         Ok(())
     }
 
-    /// One round: the blocks of those that the server took. Nothing of a round that was interrupted is kept.
+    /// One round: the blocks of candidates that the server accepted. An interrupted round is discarded.
     fn measured(&mut self, field: &[usize], of: &str) -> Result<Vec<(usize, Block)>, B::Error> {
         let field: Vec<usize> = field
             .iter()

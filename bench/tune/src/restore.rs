@@ -12,10 +12,10 @@ use crate::journal::{self, FoundJournal};
 use crate::knobs::{TargetKind, is_url, kind_of};
 use crate::server::{put_back, restart_by};
 
-/// What was done.
+/// Result of a restoration.
 #[derive(Debug)]
 pub struct Restored {
-    /// It, a line each.
+    /// The restored settings, a line each.
     pub lines: Vec<String>,
     /// Whether nothing is known to be left that should have been put back.
     pub whole: bool,

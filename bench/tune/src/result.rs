@@ -15,7 +15,7 @@ use crate::profiled::Blamed;
 use crate::race::{Block, Entry, Fate, Setting};
 use crate::tune::Tuned;
 
-/// Of the bootstrap.
+/// Seed of the bootstrap.
 const SEED: u64 = 1;
 
 /// A ratio to the unchanged server: the median over rounds, and its 95 % interval.
@@ -29,7 +29,7 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// What is shown of each candidate: name, heading, value.
+/// A shown value of each candidate: name, heading, value.
 type Shown = (&'static str, fn(&Run) -> f64);
 const SHOWN: [Shown; 4] = [
     ("mean", |run| run.mean_ns),
@@ -109,7 +109,7 @@ fn rows(tuned: &Tuned) -> Vec<Vec<String>> {
     rows
 }
 
-/// One block for each round: those of one round have the same baselines.
+/// A block for each round: blocks of one round have the same baselines.
 fn all_blocks(entries: &[Entry]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for block in entries.iter().flat_map(|entry| &entry.blocks) {
@@ -333,7 +333,7 @@ pub fn table(tuned: &Tuned) -> String {
     text
 }
 
-/// What the winner's settings were.
+/// The earlier values of the winner's settings.
 fn was(tuned: &Tuned) -> Vec<Setting> {
     let names = winner(tuned).unwrap_or_default();
     let is_one = |(name, _): &&Setting| names.iter().any(|(own, _)| own == name);

@@ -20,7 +20,7 @@ use crate::profiled::{Probing, Watched, pid_of, run_of};
 use crate::race::{Arm, Outcome, Runner, Setting};
 use crate::server::{Failure, Server};
 
-/// What puts the target under load.
+/// The source of the load.
 #[derive(Clone, Debug)]
 pub enum LoadSource {
     /// A workload of the load driver's; the settings say the rest.
@@ -34,7 +34,7 @@ pub enum LoadSource {
     },
 }
 
-/// What changes settings.
+/// The way of changing settings.
 pub enum Changed {
     /// A server.
     Server(Box<Server>),
@@ -65,7 +65,7 @@ impl Setup {
 pub struct TargetRunner<'a> {
     settings: &'a BenchmarkSettings,
     load: &'a LoadSource,
-    /// How intervals are found; of servers only.
+    /// The interval; of servers only.
     interval: Option<&'a str>,
     pid: Option<i32>,
     kind: TargetKind,
@@ -80,13 +80,13 @@ pub struct TargetRunner<'a> {
     run_cost: Duration,
     progress: &'a dyn Progress,
     interrupted: &'a AtomicBool,
-    /// What did not go as it should and is no error.
+    /// Irregularities that are no errors.
     pub notes: Vec<String>,
 }
 
 /// Runs that are made until one completes anything.
 const ATTEMPTS: usize = 10;
-/// What a change of settings and a first guess of a run's overhead cost.
+/// Cost of a change of settings, and first guess of a run's overhead.
 const CHANGE_COST: Duration = Duration::from_secs(1);
 const NOT_OPEN: &str = "the target is not open";
 
@@ -271,7 +271,7 @@ impl<'a> TargetRunner<'a> {
         connected
     }
 
-    /// One run with what is set now; none where the user interrupted it.
+    /// A run with the present settings; `None` where the user interrupted it.
     fn run_now(&mut self, round: u32) -> Result<Option<Run>, Error> {
         self.connect()?;
         if let LoadSource::Command { run, .. } = self.load {
@@ -286,7 +286,7 @@ impl<'a> TargetRunner<'a> {
         self.workload_run(self.settings, round)
     }
 
-    /// One run of the workload. A run that is so short, on a machine so busy, that nothing is completed is repeated.
+    /// A run of the workload. It is repeated if nothing was completed, as in a short run on a busy machine.
     fn workload_run(
         &mut self,
         settings: &BenchmarkSettings,

@@ -24,18 +24,18 @@ const PROFILING_PART: u32 = 4;
 /// A profile of a workload takes so long, or as long as a run: processes are hooked in it, and functions opened.
 const PROFILING: Duration = Duration::from_secs(15);
 
-/// What is to be tuned, and how.
+/// Settings of a tuning run.
 #[derive(Clone, Debug)]
 pub struct TuneSettings {
     /// The target and its load; of a load that is a command, only the target.
     pub bench: BenchmarkSettings,
-    /// What puts it under load.
+    /// The source of the load.
     pub load: LoadSource,
     /// The interval that is profiled.
     pub interval: Option<String>,
     /// The server's process, where it does not report it.
     pub pid: Option<i32>,
-    /// What is to be made smaller.
+    /// The quantity to minimise.
     pub objective: Objective,
     /// Knobs to try, by name; all without any.
     pub knobs: Vec<String>,
@@ -69,23 +69,23 @@ pub struct Tuned {
     pub target: String,
     /// The load's.
     pub load: String,
-    /// What was to be made smaller.
+    /// The minimised quantity.
     pub objective: Objective,
     /// The race.
     pub race: Race,
-    /// What the settings of the race's candidates were before.
+    /// The earlier values of the candidates' settings.
     pub before: Vec<Setting>,
     /// Knobs that were not tried.
     pub skipped: Vec<Skipped>,
-    /// What the first profile said.
+    /// Findings of the first profile.
     pub findings: Option<Blamed>,
-    /// What the profile of the confirmed winner said.
+    /// Findings of the confirmed winner's profile.
     pub findings_after: Option<Blamed>,
     /// Whether the winner's settings were left set.
     pub applied: bool,
-    /// What is wrong with the data.
+    /// Violations in the data.
     pub inconsistent: Vec<String>,
-    /// What the reader must know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
@@ -336,7 +336,7 @@ fn ordered_knobs<'k>(chosen: &[&'k Knob], points_at: &[String]) -> Vec<&'k Knob>
         .collect()
 }
 
-/// What to try, and what not, with the reason. Every knob's first value comes before any knob's second.
+/// Settings to try, and those not to, with the reason. Every knob's first value comes before any knob's second.
 fn candidates(
     settings: &TuneSettings,
     knobs: &[&Knob],
@@ -397,7 +397,7 @@ fn candidates(
     (interleaved.collect(), skipped)
 }
 
-/// What the user set of the store.
+/// The store's setting that the user gave.
 fn given(settings: &TuneSettings, name: &str) -> Option<String> {
     if name == "schedule" {
         return settings.bench.schedule.clone();
@@ -408,7 +408,7 @@ fn given(settings: &TuneSettings, name: &str) -> Option<String> {
         .map(|(_, value)| value.clone())
 }
 
-/// What the settings of these candidates are now.
+/// The present values of these candidates' settings.
 fn before(
     settings: &TuneSettings,
     candidates: &[Candidate],

@@ -1,9 +1,9 @@
 //! TPC-C, TATP, SEATS, Epinions, YCSB, sysbench, lock microbenchmark and HTAP mix over one transaction interface.
 //!
 //! A workload is written once, against [`interface`]. It declares tables and statements, generates its data and
-//! inputs from a seed, executes transactions through [`interface::Transaction`], and checks what must hold at the
-//! end. It runs on every target that implements [`interface::Connection`]: the embedded store, PostgreSQL and MariaDB
-//! in `evenkeel-drive`, and [`mod@reference`] here, ordered maps in memory on which the workloads are tested.
+//! inputs from a seed, executes transactions through [`interface::Transaction`], and checks consistency conditions at
+//! the end. It runs on every target that implements [`interface::Connection`]: the embedded store, PostgreSQL and
+//! MariaDB in `evenkeel-drive`, and [`mod@reference`] here, ordered maps in memory on which the workloads are tested.
 //!
 //! | module | workload | source |
 //! |---|---|---|

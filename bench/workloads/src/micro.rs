@@ -2,8 +2,8 @@
 //! section 6.1).
 //!
 //! One table of 20 000 records. A transaction is five statements, each a SELECT (shared lock) or an UPDATE (exclusive
-//! lock) of one record drawn from a Zipf distribution. Section 4.6.6 varies the exponent between 0.5 and 0.9 with 60
-//! % of the statements exclusive, and that share between 20 and 100 % with exponent 0.8, at 300 clients.
+//! lock) of one record drawn from a Zipf distribution. Section 4.6.6 uses 300 clients. It varies the exponent between
+//! 0.5 and 0.9 with 60 % of the statements exclusive, and that share between 20 and 100 % with exponent 0.8.
 //!
 //! The SELECT asks for its shared lock, so that it takes one at every isolation level. An update adds one to
 //! the record; so the sum of all records counts committed updates, and shows lost ones.

@@ -324,8 +324,7 @@ fn tables() {
     assert!(item.contains("i_price DECIMAL(5,2) NOT NULL"), "{item}");
 }
 
-/// What every text must have, whatever it says: a placeholder for each parameter it is sent, and each
-/// declared parameter in use.
+/// Requirements of every text: a placeholder for each parameter that it is sent, and each declared parameter in use.
 #[test]
 fn every_statement_of_every_workload_uses_its_parameters() {
     for name in NAMES {

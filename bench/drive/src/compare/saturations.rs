@@ -16,7 +16,7 @@ pub(super) fn by_round(comparisons: &Comparisons) -> Vec<f64> {
         .collect()
 }
 
-/// What is to be said of them.
+/// A remark on the saturations, if they differ.
 pub(super) fn apart(comparisons: &Comparisons) -> Option<String> {
     let names = comparisons.all().iter().filter(|one| !one.aa);
     let names: Vec<&str> = names.map(|one| one.name.as_str()).collect();

@@ -80,7 +80,7 @@ fn told_apart(comparisons: &Comparisons, ratios: &[[Option<Ratio>; METRICS.len()
     }
 }
 
-/// Who did not serve all, where somebody did not.
+/// The configurations that rejected arrivals, if any.
 fn by_configuration(all: &[Compared]) -> String {
     let lacking = all.iter().filter_map(|one| {
         let counts = [

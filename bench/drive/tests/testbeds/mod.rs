@@ -42,7 +42,7 @@ pub const SMALL: [(&str, &[(&str, &str)]); 13] = [
     ("micro", &[("records", "200")]),
 ];
 
-/// Keeps what was said.
+/// Keeps the messages.
 #[derive(Default)]
 pub struct Said(pub Mutex<Vec<String>>);
 
@@ -64,7 +64,7 @@ impl Observer for Silent {
     fn slice(&mut self, _: &Metrics) {}
 }
 
-/// A testbed of a small workload with four clients, and what was said while it was set.
+/// A testbed of a small workload with four clients, and the messages while it was set.
 pub fn set(
     target: Target,
     name: &str,
@@ -84,7 +84,7 @@ pub fn set(
     )
 }
 
-/// A testbed of a small workload, and what was said while it was set.
+/// A testbed of a small workload, and the messages while it was set.
 pub fn set_with(
     target: Target,
     name: &str,

@@ -18,12 +18,12 @@ const TRANSACTIONS: usize = 40;
 /// All rows of all tables, in the order of the schema and of the keys.
 pub type Contents = Vec<Vec<Row>>;
 
-/// The same transactions each time.
+/// A fixed sequence of transactions.
 pub struct Course {
     pub tpcc: Arc<Tpcc>,
     pub hosted: Hosted<Tpcc>,
     pub requests: Vec<Request>,
-    /// What the tables hold after so many transactions, from none on.
+    /// The tables' contents after each number of transactions, from none on.
     pub states: Vec<Contents>,
 }
 
@@ -91,7 +91,7 @@ fn contents(tpcc: &Tpcc, database: &Reference) -> Contents {
         .collect()
 }
 
-/// One transaction, from its beginning to its end; `committing` is called before the commit.
+/// Runs one transaction; `committing` is called before the commit.
 pub async fn transact(
     tpcc: &Tpcc,
     request: &Request,

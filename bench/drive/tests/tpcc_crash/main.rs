@@ -1,9 +1,9 @@
 //! Power failures at every operation of the disk during TPC-C on the embedded store, with 1, 2 and 4 log streams.
 //!
-//! The data is loaded once and the store closed; every run starts from a copy of that disk. One client runs a course of
-//! transactions that is the same each time, so what must be on the disk after a failure is known exactly: the rows that the
-//! reference target, ordered maps in memory, has after as many transactions as were acknowledged; or after one more, if its commit
-//! was asked for.
+//! The data is loaded once and the store closed; every run starts from a copy of that disk. One client runs a fixed
+//! sequence of transactions, so the disk's content after a failure is known exactly. It equals that of the reference
+//! target, ordered maps in memory, after as many transactions as were acknowledged. It may have one more transaction,
+//! if its commit was requested.
 
 mod course;
 mod testbed;
@@ -17,7 +17,7 @@ use testbed::{Progress, Testbed, contents, load, run_course, settings};
 const IMAGES: u64 = 3;
 /// Parts of the course, between which the recovery is made to fail, too.
 const PLACES: u64 = 4;
-/// Transactions that a recovered store goes on with.
+/// Transactions that a recovered store continues with.
 const FURTHER: usize = 4;
 
 fn crash_everywhere(streams: usize) {
@@ -49,7 +49,8 @@ fn crash_everywhere(streams: usize) {
     }
 }
 
-/// Recovers `left`, checks that exactly what may be there is, and that the store goes on from it. How many transactions are there.
+/// Recovers `left`, checks that it has an allowed content, and that the store continues from it. Returns the number
+/// of transactions.
 fn check(
     left: &FaultDisk,
     settings: &evenkeel_store::Settings,

@@ -31,7 +31,7 @@ pub fn settings(streams: usize) -> Settings {
     settings
 }
 
-/// How far a course has come.
+/// Progress of a sequence of transactions.
 #[derive(Clone, Copy, Default)]
 pub struct Progress {
     /// Transactions whose end was acknowledged, committed or not.
@@ -137,7 +137,7 @@ pub fn contents(tpcc: &Tpcc, store: &Store) -> Contents {
         let table = store.table(declared.name).expect("tables stay");
         let mut rows = |scan: Scan| -> Vec<Row> {
             let rows = reading.scan(&table, &scan).unwrap();
-            // A table without a key has a hidden column behind the declared ones.
+            // A table without a key has a hidden column after the declared ones.
             let row = |row: &store::Row| {
                 Row(row.iter().take(declared.columns.len()).map(plain).collect())
             };

@@ -1,4 +1,4 @@
-//! What the heuristic choice of a batch saves: figure 4.18.
+//! Savings of the heuristic choice of a batch: figure 4.18.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::verdict::Claim;
 const PAPERS_FACTOR: f64 = 80.0;
 /// Readers that wait.
 const READERS: [usize; 5] = [4, 8, 10, 12, 16];
-/// Those of which the claim is made: the paper's factor is the greatest that it saw.
+/// Sizes that the claim is about: the paper's factor is the largest that it saw.
 const CLAIMED: usize = 16;
 
 /// Figure 4.18.

@@ -1,5 +1,5 @@
-//! What a decision of the lock manager costs. These are times, of one thread that does nothing else; medians over rounds, in which all
-//! that is compared is timed in turn.
+//! Cost of a decision of the lock manager. These are times of one thread that does nothing else; medians over rounds,
+//! in which all variants are timed in turn.
 
 pub mod batches;
 pub mod overhead;

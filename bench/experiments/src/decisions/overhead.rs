@@ -1,4 +1,4 @@
-//! What schedules cost where each has the queues that it makes: figure 4.13.
+//! Cost of schedules, each with the queues that it makes: figure 4.13.
 
 use std::time::Duration;
 

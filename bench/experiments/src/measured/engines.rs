@@ -1,4 +1,4 @@
-//! How unpredictable engines are: figure 1.1.
+//! Predictability of engines: figure 1.1.
 
 use serde_json::Value;
 

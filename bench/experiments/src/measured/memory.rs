@@ -21,7 +21,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Of what the paper draws.
+/// Factors that the paper's figure shows.
 const LESS: [Option<Factor>; 3] = [Some(Factor::More); 3];
 
 fn run(context: &Context) -> Result<Finding, Error> {

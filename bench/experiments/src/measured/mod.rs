@@ -18,11 +18,11 @@ use crate::command::{line, printed, words};
 use crate::experiment::{Context, Effort, Finding};
 use crate::verdict::{Claim, Verdict};
 
-/// What a run takes beside what is measured of it: its warm-up (the least there is, or a fifth), and its beginning and end.
+/// Time of a run in addition to its measurement: its warm-up (at least this, or a fifth), its beginning and its end.
 const WARM_UP_S: f64 = 1.0;
 const WARM_UP_PART: f64 = 0.2;
 const BESIDE_A_RUN_S: f64 = 0.2;
-/// What a configuration takes to be set up and to be checked, and what each warehouse or server adds.
+/// Time to set up and check a configuration, and the additional time of each warehouse or server.
 const SETTING_UP_S: f64 = 1.5;
 const WAREHOUSE_S: f64 = 1.0;
 const SERVER_S: f64 = 6.0;
@@ -57,7 +57,7 @@ impl Of {
     }
 }
 
-/// What the paper says of a configuration: by which factor a quantity is lower than the baseline's.
+/// The paper's claim about a configuration: the factor by which a quantity is lower than the baseline's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Said<'a> {
     /// Place after the baseline, from 1.
@@ -71,7 +71,7 @@ pub(crate) struct Said<'a> {
 /// A factor as the paper gives it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Factor {
-    /// So much.
+    /// This factor.
     Of(f64),
     /// More than one: drawn, or said, without a number.
     More,
@@ -149,14 +149,14 @@ fn in_rounds(effort: Effort, command: &str) -> Vec<String> {
     words
 }
 
-/// What stands behind an option of a command.
+/// The value of an option in a command.
 fn behind<'a>(words: &'a [String], name: &str) -> Option<&'a str> {
     let mut pairs = words.windows(2);
     let pair = pairs.find(|pair| pair[0] == name)?;
     Some(&pair[1])
 }
 
-/// How long comparisons by these commands take.
+/// Duration of comparisons by these commands.
 pub(crate) fn takes(effort: Effort, commands: &[&str]) -> Duration {
     commands
         .iter()
@@ -164,7 +164,7 @@ pub(crate) fn takes(effort: Effort, commands: &[&str]) -> Duration {
         .sum()
 }
 
-/// How long a comparison takes whose command says how many rounds of which length it has.
+/// Duration of a comparison, from the number and length of rounds in its command.
 fn taken(words: &[String]) -> Duration {
     let number = |name: &str| -> Option<f64> {
         let number = behind(words, name)?.trim_end_matches('s').parse();

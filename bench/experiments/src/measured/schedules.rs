@@ -47,7 +47,7 @@ const FULL: [&str; 2] = ["--rounds 8", "--for 6s"];
 /// A workload, how it is named on the command line, and mean, variance and p99 of FCFS over those of VATS in the paper.
 type Workload = (&'static str, &'static str, [Option<Factor>; 3]);
 
-/// sysbench is none of the paper's. With --quick the first of them, under the first load.
+/// sysbench is not in the paper. With --quick only the first workload runs, under the first load.
 const ALL: [Workload; 6] = [
     ("TPC-C", "tpcc --scale 2", numbers(6.3, 5.6, 2.0)),
     ("SEATS", "seats", numbers(1.1, 1.3, 1.1)),
@@ -58,7 +58,8 @@ const ALL: [Workload; 6] = [
 ];
 const QUICK: [usize; 2] = [1, 1];
 
-/// How each is run: what is said of it, and what is left out of the command for it. The paper's clients sent at a rate.
+/// The kinds of load: a description, and the options that are removed from the command. The paper's clients sent at a
+/// rate.
 const LOADS: [(&str, &[&str]); 3] = [
     ("", &[]),
     (", closed loop", &[" --load 95%"]),
@@ -79,7 +80,7 @@ pub const WORKLOADS: Experiment = Experiment {
     run: workloads,
 };
 
-/// What is claimed, the paper's factors, and the command: of each workload under each load.
+/// The claim, the paper's factors, and the command, for each workload under each load.
 fn chosen(effort: Effort) -> Vec<(String, [Option<Factor>; 3], String)> {
     let tpcc = effort.pick(TPCC.to_owned(), full());
     let [workloads, loads] = effort.pick(QUICK, [ALL.len(), LOADS.len()]);

@@ -11,11 +11,11 @@ use crate::Error;
 use crate::command::{line, words, written};
 use crate::experiment::{Context, Effort, Experiment, Finding};
 
-/// Of an Apache that runs; the process is put in.
+/// Command for a running Apache; its process is filled in.
 const COMMAND: &str = "evenkeel attach PID --preset apache --json @";
 /// Clients in a closed loop, a connection a request.
 const CLIENTS: usize = 16;
-/// What they ask for, of the files that a private Apache serves.
+/// The requested file, one of those that a private Apache serves.
 const FILE: &str = "/64k.txt";
 /// A client that meets an error does not repeat it at once.
 const AFTER_AN_ERROR: Duration = Duration::from_millis(20);
@@ -80,7 +80,7 @@ fn run(context: &Context) -> Result<Finding, Error> {
     })
 }
 
-/// One process with a thread for each client, so that all requests are in the process that is attached to.
+/// An Apache with one process and a thread for each client, so that all requests are in the profiled process.
 fn started() -> Result<RunningLoopbackServer, ServerError> {
     Apache::in_one_process(16).prepare()?.start(None)
 }

@@ -24,22 +24,22 @@ pub(crate) struct Source {
     pub(crate) paper: &'static str,
     /// Share of the variance it gives, 0 to 1.
     pub(crate) share: f64,
-    /// What does the same in this version of the server; the one that explains most counts.
+    /// Functions with the same role in this version of the server; the one that explains most counts.
     pub(crate) here: &'static [&'static str],
 }
 
-/// How long a profile is made, s: half of it is the search, half is what is reported (a round of known length).
+/// Duration of a profile, s: half of it is the search, half is reported (a round of known length).
 fn length_s(effort: Effort) -> u64 {
     effort.pick(30, 180)
 }
 
-/// The same with what sets up the server, loads its data and attaches to it.
+/// Duration with setting up the server, loading its data and attaching to it.
 fn taken(effort: Effort) -> Duration {
     let length_s = length_s(effort);
     Duration::from_secs(length_s * 6 / 5 + 20)
 }
 
-/// The profile that a command writes to `@`, with the command as it was run, or why there is none.
+/// The profile that a command writes to `@`, with the command, or the reason why there is none.
 pub(crate) fn profiled(
     context: &Context<'_>,
     command: &str,
@@ -60,7 +60,7 @@ fn parsed(json: Value) -> Result<Profile, String> {
     Ok(profile)
 }
 
-/// What a profile says of the paper's functions, with what must be known of it.
+/// The shares of the paper's functions in a profile, with remarks.
 pub(crate) fn found(profile: &Profile, sources: &[Source]) -> Finding {
     let mut lacking = Vec::new();
     let mut claims = Vec::new();
@@ -142,7 +142,7 @@ fn is_named(node: &Node, function: &str) -> bool {
     name.split_once('(').map_or(name, |(name, _)| name) == function
 }
 
-/// What the profile says first, for a reader of the shares.
+/// The profile's first lines, for a reader of the shares.
 pub(crate) fn findings(profile: &Profile) -> String {
     let first: Vec<String> = profile
         .findings

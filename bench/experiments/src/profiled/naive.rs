@@ -1,4 +1,4 @@
-//! How many runs a search would need that breaks down every function, from the static call graph: figure 2.3, right.
+//! Number of runs of a search that breaks down every function, from the static call graph: figure 2.3, right.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ const PAPERS_FACTOR: f64 = (2e15 - 4.5e14) / 37.0;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Tree {
     nodes: f64,
-    /// Those that call something: each has to be broken down.
+    /// Functions that call others: each has to be broken down.
     inner: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What profiling costs by the number of call sites: figure 2.3.
+//! Cost of profiling by the number of call sites: figure 2.3.
 
 use std::path::Path;
 use std::process::Command;

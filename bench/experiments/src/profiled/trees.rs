@@ -1,4 +1,4 @@
-//! How large the search and its trees are: table 2.5.
+//! Size of the search and of its trees: table 2.5.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What the table has of a profile.
+/// The table's numbers of a profile.
 pub(crate) fn numbers(profile: &Profile) -> BTreeMap<String, f64> {
     let numbers = [
         profile.rounds.len() as f64,

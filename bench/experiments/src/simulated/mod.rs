@@ -26,7 +26,7 @@ use crate::verdict::Claim;
 /// Milliseconds of virtual time.
 const MS: f64 = 1e6;
 
-/// What was simulated: at each point of the axis each schedule, with all seeds.
+/// The simulations: each schedule at each point of the axis, with all seeds.
 pub(crate) struct Simulated {
     seeds: usize,
     cases: Vec<Case>,
@@ -43,7 +43,7 @@ pub(crate) fn micro(order: LockOrder) -> Config {
 }
 
 impl Simulated {
-    /// Every schedule with `config` as it is at each point.
+    /// Every schedule with the `config` of each point.
     pub(crate) fn each(
         context: &Context,
         config: &Config,
@@ -85,8 +85,8 @@ impl Simulated {
         })
     }
 
-    /// Some in a closed loop, with as many clients as each point says, the others in an open loop at the greatest throughput that any of
-    /// `rated`, which are among the former, has there in the mean over the seeds.
+    /// Some schedules in a closed loop, with each point's number of clients. The others run in an open loop, at the
+    /// largest mean throughput that any of `rated`, which are among the former, has there.
     pub(crate) fn at_greatest_throughput(
         context: &Context,
         config: &Config,

@@ -111,7 +111,8 @@ fn unknown(context: &Context) -> Result<Finding, Error> {
     })
 }
 
-/// Over all ways to cut `readers` into batches, the least of the greater of the two ratios to the optima for f = 1 and f = k.
+/// Over all ways to cut `readers` into batches, the smallest of the larger of the two ratios to the optima for f = 1
+/// and f = k.
 fn least_regret(readers: u32) -> f64 {
     let waits: Vec<[f64; 2]> = (0..1u32 << (readers - 1))
         .map(|cuts| both_waits(readers, cuts))

@@ -81,7 +81,7 @@ fn logarithmic(size: usize) -> f64 {
     (1.0 + size as f64).log2()
 }
 
-/// The greatest ratio of a schedule's wait to the least one, and over `bound` of the number of readers.
+/// The largest ratio of a schedule's wait to the smallest one, and over `bound` of the number of readers.
 fn greatest(
     context: &Context,
     schedule: ScheduleKind,

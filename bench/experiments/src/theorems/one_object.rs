@@ -1,4 +1,4 @@
-//! One object that some wait for, each with transactions that wait for it in turn, decided by the lock manager's own code.
+//! An object with waiters, each with transactions that wait for it in turn, decided by the lock manager's own code.
 
 use evenkeel_locks::contention::{Contention, Effects, Rules};
 use evenkeel_locks::graph::{QueueIndex, TxnIndex, TxnMeta};
@@ -10,7 +10,7 @@ use crate::Error;
 /// A transaction that waits for the object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waiter {
-    /// What it asks for.
+    /// The requested mode.
     pub mode: Mode,
     /// When it was born, in any unit.
     pub birth_ns: u64,
@@ -71,7 +71,7 @@ pub fn granted(schedule: ScheduleKind, waiters: &[Waiter]) -> Result<Vec<Vec<usi
     Ok(batches)
 }
 
-/// One object with its holder and its waiters.
+/// An object with its holder and its waiters.
 pub(crate) struct Object {
     contention: Contention,
     effects: Effects,
@@ -132,8 +132,8 @@ fn add(contention: &mut Contention, birth_ns: u64) -> TxnIndex {
     })
 }
 
-/// Total expected wait in mean remaining times (section 4.4): while a batch runs, for `delay(size of the batch)`, its members' dependency
-/// sets and those of all behind it wait.
+/// Total expected wait in mean remaining times (section 4.4). While a batch runs, for `delay(size of the batch)`, the
+/// dependency sets of its members and of all later waiters wait.
 pub fn total_wait(waiters: &[Waiter], batches: &[Vec<usize>], delay: impl Fn(usize) -> f64) -> f64 {
     let (mut passed, mut total) = (0.0, 0.0);
     for batch in batches {
@@ -144,7 +144,8 @@ pub fn total_wait(waiters: &[Waiter], batches: &[Vec<usize>], delay: impl Fn(usi
     total
 }
 
-/// The least total wait over all ways to hand the object out: `all_shared` grants readers all at once or not at all.
+/// The smallest total wait over all ways to hand the object out: `all_shared` grants readers all at once or not at
+/// all.
 pub fn least_wait(waiters: &[Waiter], all_shared: bool, delay: &impl Fn(usize) -> f64) -> f64 {
     let left: Vec<usize> = (0..waiters.len()).collect();
     search(waiters, &left, 0.0, all_shared, delay)
@@ -175,7 +176,7 @@ fn search(
     best
 }
 
-/// What can be granted at once: a writer alone, or readers.
+/// Batches that can be granted at once: a writer alone, or readers.
 fn batches(waiters: &[Waiter], left: &[usize], all_shared: bool) -> Vec<Vec<usize>> {
     let of = |mode: Mode| {
         left.iter()

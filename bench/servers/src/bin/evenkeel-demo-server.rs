@@ -51,7 +51,7 @@ const ACCOUNTS: usize = 1 << 16;
 const CHAIN_LINKS: u64 = 500;
 /// One request in this many is of the skewed kind.
 const SKEWED_ONE_IN: u64 = 32;
-/// How much longer the chain of a skewed request is.
+/// Length of a skewed request's chain relative to the others.
 const SKEW: u64 = 30;
 /// Bytes of a log record.
 const RECORD_BYTES: usize = 128;
@@ -62,7 +62,7 @@ const PAUSE_MAX: Duration = Duration::from_micros(500);
 /// Time between two looks at whether to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the threads share.
+/// State shared by the threads.
 struct Server {
     chain: Vec<u32>,
     log: File,
@@ -98,7 +98,7 @@ impl Server {
     }
 }
 
-/// One request from its arrival to its answer: the interval to profile. Returns 0, or 1 if the log failed.
+/// A request from its arrival to its answer: the interval to profile. Returns 0, or 1 if the log failed.
 #[inline(never)]
 #[unsafe(no_mangle)]
 extern "C" fn handle_transaction(server: &Server, request: u64) -> i32 {
@@ -220,7 +220,7 @@ fn random(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// One client and its thread, until `stop`. Returns its latencies and how many of its transactions failed.
+/// A client and its thread, until `stop`. Returns its latencies and the number of failed transactions.
 fn work(server: &Server, seed: u64, stop: &AtomicBool) -> (Moments, u64) {
     let mut state = seed;
     let (mut latencies, mut failed) = (Moments::default(), 0);
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn moments_of_two_halves_are_those_of_the_whole() {
-        // 1, 2, 3, 6: mean 3, squared deviations 4 + 1 + 0 + 9 = 14, sd = sqrt(14 / 4).
+        // Values 1, 2, 3, 6 have the mean 3 and squared deviations 4 + 1 + 0 + 9 = 14, so sd = sqrt(14 / 4).
         let of = |values: &[u64]| {
             let mut moments = Moments::default();
             values

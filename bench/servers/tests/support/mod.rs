@@ -1,4 +1,4 @@
-//! What the tests of all servers ask for.
+//! Requirements of the tests of all servers.
 
 use std::fmt::Debug;
 

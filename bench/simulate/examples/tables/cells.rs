@@ -18,7 +18,7 @@ pub fn spread(estimate: Estimate) -> String {
     format!("{} ±{}", short(estimate.mean), short(estimate.half_width))
 }
 
-/// Ticks as milliseconds, or epochs as they are.
+/// Ticks as milliseconds, or unchanged epochs.
 pub fn ticks(row: &Replicated<'_>, measure: impl Fn(&Outcome) -> f64) -> Estimate {
     let scale = match row.case.config.unit {
         Unit::Nanosecond => 1e6,

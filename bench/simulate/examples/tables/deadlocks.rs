@@ -8,7 +8,7 @@ use crate::settings::{micro, of, schedules};
 use crate::simulated::Simulated;
 use crate::{OWN, PAPERS};
 
-/// Of every schedule at 300 clients.
+/// A table of every schedule at 300 clients.
 pub fn by_order() {
     println!(
         "| schedule | random: deadlocks per commit | random: commits/s | hashed: commits/s | hot-last: commits/s |"

@@ -1,4 +1,4 @@
-//! What is simulated.
+//! The simulated settings.
 
 use evenkeel_locks::ScheduleKind;
 use evenkeel_simulate::Config;

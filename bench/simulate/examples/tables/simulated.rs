@@ -9,7 +9,7 @@ use evenkeel_simulate::{Case, Config, Effort, Outcome, Replicated, cases, sweep}
 /// Replications of a simulation where no other number is asked for.
 const SEEDS: u32 = 5;
 
-/// What was simulated, with all seeds of a point and schedule together.
+/// Simulations, with all seeds of a point and schedule together.
 pub struct Simulated {
     seeds: u32,
     cases: Vec<Case>,

@@ -41,7 +41,7 @@ struct ClassJson<'a> {
     latency: &'a Latency,
 }
 
-/// A configuration as it stands in results. Times are in `unit`, rates per second or per epoch.
+/// A configuration in results. Times are in `unit`, rates per second or per epoch.
 #[derive(Serialize)]
 struct ConfigJson {
     seed: u64,
@@ -68,7 +68,7 @@ struct ConfigJson {
     in_flight_limit: u32,
 }
 
-/// One JSON object a line. With several seeds `seeds` says how many, and `half_widths` has the half widths of 95 %
+/// A JSON object a line. With several seeds `seeds` is their number, and `half_widths` has the half widths of 95 %
 /// confidence intervals; with a baseline `relative` has the ratios to it.
 pub fn json(report: &Report<'_>) -> String {
     let lines = report.rows().iter().map(|row| {

@@ -20,7 +20,7 @@ pub type Format = fn(&Report<'_>) -> String;
 /// Each form by the name of its option of `evenkeel simulate`; the first is what is printed without one.
 pub const FORMATS: [(&str, Format); 3] = [("table", table), ("json", json), ("csv", csv)];
 
-/// What is to be written.
+/// Results to write.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
     rows: Vec<Replicated<'a>>,
@@ -28,7 +28,7 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Of what [`crate::cases`] and [`crate::sweep()`] returned for so many seeds, compared with `baseline`, if given.
+    /// Results of [`crate::cases`] and [`crate::sweep()`] for this many seeds, compared with `baseline`, if given.
     pub fn new(
         cases: &'a [Case],
         outcomes: &'a [Outcome],
@@ -51,7 +51,8 @@ impl<'a> Report<'a> {
         self.rows.chunk_by(|a, b| a.case.point == b.case.point)
     }
 
-    /// How a row compares with the baseline at the same point; none without a baseline, or where it was not simulated.
+    /// The comparison of a row with the baseline at the same point; `None` without a baseline, or where it was not
+    /// simulated.
     pub fn relative(&self, row: &Replicated<'_>) -> Option<Relative> {
         let of = |schedule: ScheduleKind| {
             self.rows

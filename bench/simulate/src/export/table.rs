@@ -84,7 +84,7 @@ pub(crate) fn absolute(block: &[Replicated<'_>]) -> Vec<[String; 12]> {
     rows
 }
 
-/// The same for the ratios to the baseline, if there is one.
+/// Columns of the ratios to the baseline, if there is one.
 pub(crate) fn relative(report: &Report<'_>, block: &[Replicated<'_>]) -> Option<Vec<[String; 7]>> {
     let mut rows = Vec::new();
     for row in block {

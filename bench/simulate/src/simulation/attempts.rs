@@ -1,4 +1,4 @@
-//! What becomes of an attempt of a transaction: it asks, waits, works, and commits or is aborted and tried again.
+//! The course of an attempt of a transaction: it asks, waits, works, and commits or is aborted and tried again.
 
 use evenkeel_locks::contention::Outcome as Request;
 use evenkeel_locks::graph::{QueueIndex, TxnIndex};

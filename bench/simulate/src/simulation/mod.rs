@@ -40,7 +40,7 @@ pub struct Simulation<'a> {
     /// Transactions that have arrived.
     arrived: u64,
     arrivals_max: u64,
-    /// Of each client in a closed loop: how many transactions it began.
+    /// In a closed loop, the number of transactions that each client began.
     begun: Vec<u64>,
     active: Vec<Active>,
     free: Vec<u32>,
@@ -114,7 +114,7 @@ impl<'a> Simulation<'a> {
         progress(self.measure.commits);
     }
 
-    /// The next event; `false` if there is none left, or all measured transactions of a closed loop have committed.
+    /// The next event; `false` if none is left, or all measured transactions of a closed loop have committed.
     pub fn step(&mut self) -> bool {
         if self.measure.is_complete() {
             return false;
@@ -168,7 +168,7 @@ impl<'a> Simulation<'a> {
         self.measure.rejected
     }
 
-    /// What was found.
+    /// The result.
     pub fn finish(self) -> Outcome {
         let unfinished = self
             .active
@@ -244,7 +244,7 @@ impl<'a> Simulation<'a> {
         self.begin(slot);
     }
 
-    /// A place for arrival number `number`, with what it is going to do.
+    /// A slot for arrival number `number`, with its plan.
     fn admit(&mut self, number: u64, draw: u64, client: u32) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.active.push(Active::vacant());

@@ -1,4 +1,4 @@
-//! Transactions drawn from distributions: so many locks each, objects by Zipf's law.
+//! Transactions drawn from distributions: a number of locks each, objects by Zipf's law.
 
 use evenkeel_locks::Mode;
 use evenkeel_locks::rng::Rng;

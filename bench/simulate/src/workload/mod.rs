@@ -1,6 +1,6 @@
-//! What transactions do: lists of locks and of work after each grant.
+//! Transactions: lists of locks and of work after each grant.
 //!
-//! What transaction number `n` does depends on the seed and on `n` (and in a closed loop on its client) alone, so every
+//! Transaction number `n` depends on the seed and on `n` (and in a closed loop on its client) alone, so every
 //! schedule meets the same transactions.
 
 mod drawn;
@@ -15,7 +15,7 @@ use crate::Error;
 use drawn::DrawnMaker;
 use tpcc::TpccMaker;
 
-/// One step of a transaction.
+/// A step of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The object locked. In drawn workloads its number is its rank: 0 is the hottest.
@@ -31,13 +31,13 @@ pub struct Step {
 pub struct Listed {
     /// When it arrives, in ticks.
     pub at: u64,
-    /// What it does.
+    /// Its steps.
     pub steps: Vec<Step>,
     /// Its class, for hLDSF's estimates.
     pub class: u32,
 }
 
-/// What transactions do.
+/// Kinds of transactions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Workload {
     /// Drawn.

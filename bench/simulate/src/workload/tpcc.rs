@@ -1,9 +1,10 @@
-//! The locks of TPC-C: which rows its transactions lock, in which order and mode, and how many statements they run
-//! meanwhile.
+//! The locks of TPC-C: the rows that its transactions lock, their order and modes, and the number of statements in
+//! between.
 //!
-//! From the TPC-C specification, revision 5.11, clauses 2.4 to 2.8, run at serializable isolation by a lock-based engine:
-//! a read locks its row shared, `SELECT ... FOR UPDATE` and writes exclusively. The contention is where the
-//! specification puts it: Payment writes its warehouse's row while New-Order reads it, and both write district rows.
+//! From the TPC-C specification, revision 5.11, clauses 2.4 to 2.8, run at serializable isolation by a lock-based
+//! engine. A read locks its row shared; `SELECT ... FOR UPDATE` and writes lock it exclusively. The contention is
+//! where the specification puts it: Payment writes its warehouse's row while New-Order reads it, and both write
+//! district rows.
 //!
 //! | class | share | locks in order, and statements after each |
 //! |---|---:|---|
@@ -13,10 +14,11 @@
 //! | Delivery | 4 % | in each of ten districts: the oldest undelivered order X 2, its customer X 5 |
 //! | Stock-Level | 4 % | district S 2 |
 //!
-//! Left out, as nothing waits there or little: `item` is never written; rows just inserted (orders, order lines, history)
-//! are met by nobody but Delivery, whose queue of undelivered orders is one object a district; Stock-Level may read at
-//! read committed (clause 2.8) and holds no stock rows; of customers found by last name only the one chosen is locked; no
-//! New-Order rolls back; no think and keying times, as in the papers' runs; no gap and index locks, buffer pool or log.
+//! The simulation leaves out what causes little or no waiting. `item` is never written. Rows just inserted (orders,
+//! order lines, history) are met only by Delivery, whose queue of undelivered orders is one object a district.
+//! Stock-Level may read at read committed (clause 2.8) and holds no stock rows. Of customers found by last name only
+//! the chosen one is locked. No New-Order rolls back. As in the papers' runs there are no think and keying times.
+//! There are no gap and index locks, and no buffer pool or log.
 
 use evenkeel_locks::Mode;
 use evenkeel_locks::rng::Rng;
@@ -42,7 +44,7 @@ const NURAND_ITEM: u64 = 8_191;
 pub struct Tpcc {
     /// Number of warehouses. In a closed loop client `n` is at home in warehouse `n` modulo this; else any is home.
     pub warehouses: u32,
-    /// How long a statement takes.
+    /// Duration of a statement.
     pub statement: Work,
 }
 

@@ -1,11 +1,11 @@
-//! How many runs the stages of a race take.
+//! Numbers of runs in the stages of a race.
 
 /// Runs of the unchanged server in a round.
 pub const BASELINES: usize = 2;
 /// Entries in the last stage, at most; the next stage races their unions.
 pub(super) const FINALISTS: usize = 3;
 
-/// How often a field is halved until it is one of finalists.
+/// Number of halvings until only finalists are left.
 pub(super) fn halvings(mut field: usize) -> usize {
     let mut halvings = 0;
     while field > FINALISTS {

@@ -124,7 +124,7 @@ fn where_nothing_helps_nothing_is_claimed() {
 
 #[test]
 fn a_planted_effect_of_30_percent_is_found_within_the_budget() {
-    // 100 runs of which each has 10 % of noise; the effect is 0.7, of any one of twelve knobs.
+    // 100 runs with 10 % of noise each; the effect is 0.7, of any one of twelve knobs.
     let found = (0..200).filter(|&seed| {
         let mut runner = Noisy::new(seed, 100, 0.1);
         let planted = NAMES[seed as usize % NAMES.len()];

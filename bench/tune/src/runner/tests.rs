@@ -107,7 +107,7 @@ fn journals(directory: &std::path::Path) -> usize {
     directory.read_dir().map_or(0, Iterator::count)
 }
 
-/// Makes a run with a changed setting by so many clients, and puts the setting back; what came of the run.
+/// Makes a run with a changed setting and this many clients, and restores the setting; returns the result of the run.
 fn run_and_restore(
     clients: u32,
     progress: &dyn Progress,

@@ -9,10 +9,10 @@ use crate::race::Setting;
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How long a server may take until values hold.
+/// Time limits until values take effect.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// New values: after that the server counts as refusing them.
+    /// For new values: after that the server is taken to refuse them.
     set: Duration,
     /// Values that were found. There is no other choice but to wait for them: resizing a large buffer pool takes minutes.
     put_back: Duration,

@@ -31,7 +31,7 @@ pub(super) fn check_rights(target: &Target) -> Result<(), Error> {
     })
 }
 
-/// What the server says of these settings.
+/// The server's state of these settings.
 pub(super) fn states(target: &Target, names: &[&str]) -> Result<BTreeMap<String, State>, Error> {
     let rows = target.rows(&format!(
         "SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, READ_ONLY FROM information_schema.SYSTEM_VARIABLES \

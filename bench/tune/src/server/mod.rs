@@ -1,8 +1,8 @@
 //! A server whose settings are changed and put back.
 //!
-//! What holds while the server runs is set by SQL, and written down before. A private server gets settings that need
-//! a restart as arguments. A server named by a URL needs a restart command, and has to be PostgreSQL, which keeps
-//! settings in its own file.
+//! Settings that can change at run time are set by SQL, and written down first. A private server gets settings that
+//! need a restart as arguments. A server named by a URL needs a restart command, and has to be PostgreSQL, which
+//! keeps settings in its own file.
 
 mod effect;
 mod mariadb;
@@ -21,17 +21,17 @@ use crate::knobs::{Needs, TargetKind, same_value};
 use crate::race::Setting;
 use effect::{LIMITS, settle, until};
 
-/// How long one that was restarted may take until it answers.
+/// Time limit until a restarted server answers.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// What a server says of one of its settings.
+/// The server's state of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// Its value.
     pub value: String,
-    /// What the server's own configuration, which is changed, says of it.
+    /// The value in the server's own configuration, which is changed.
     pub kept: Option<String>,
-    /// What a change needs.
+    /// The requirement of a change.
     pub needs: Needs,
     /// Why it cannot be changed, where it cannot.
     pub fixed: Option<String>,
@@ -56,9 +56,9 @@ impl<E: Into<Error>> From<E> for Failure {
 #[derive(Debug)]
 pub struct Server {
     kind: TargetKind,
-    /// Of what can be changed.
+    /// States of the changeable settings.
     states: BTreeMap<String, State>,
-    /// What is set beyond what was found.
+    /// Settings that differ from those found.
     active: Vec<Setting>,
     journal: Option<Journal>,
     /// Restarts a server that is not ours.
@@ -110,7 +110,7 @@ impl Server {
         })
     }
 
-    /// What the server says of a setting; none where it has no such.
+    /// The server's state of a setting; `None` if the setting does not exist.
     #[must_use]
     pub fn state(&self, name: &str) -> Option<&State> {
         self.states.get(name)
@@ -127,7 +127,7 @@ impl Server {
         self.restarting(settings) != self.restarting(&self.active)
     }
 
-    /// Those of some settings that need a restart.
+    /// The settings among these that need a restart.
     #[must_use]
     pub fn restarting(&self, settings: &[Setting]) -> Vec<Setting> {
         let needs = |(name, _): &&Setting| {
@@ -222,7 +222,7 @@ impl Server {
         Err(self.not_restored(reason))
     }
 
-    /// That what was changed is still set, for this reason.
+    /// An error that says that changes are still set, with the reason.
     pub fn not_restored(&self, reason: String) -> Error {
         let Some(journal) = &self.journal else {
             return Error::Setting(reason);

@@ -36,7 +36,7 @@ pub(super) fn check_rights(target: &Target) -> Result<(), Error> {
     })
 }
 
-/// What the server says of these settings.
+/// The server's state of these settings.
 pub(super) fn states(
     target: &Target,
     names: &[&str],

@@ -1,4 +1,4 @@
-//! What must hold of Epinions' data at any time.
+//! Consistency conditions of Epinions' data.
 
 use super::statements::Ids;
 use crate::interface::{Error, Findings, Transaction, Violation};

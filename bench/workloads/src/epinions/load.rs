@@ -55,8 +55,7 @@ impl Loader {
         }
     }
 
-    /// Parts of the users with whom they trust, then parts of the items with their reviews: first and last
-    /// id.
+    /// Parts of the users with their trusted users, then parts of the items with their reviews: first and last id.
     fn parts(&self) -> Vec<(bool, i64, i64)> {
         let parts = |of_users: bool, count: i64| {
             let firsts = (1..=count).step_by(PARTITION as usize);
@@ -131,7 +130,7 @@ impl Loader {
         )]
     }
 
-    /// One review, and as many more as Zipf's rank says, each by another user.
+    /// A review, and a number of further ones by Zipf's rank, each by another user.
     fn reviews(&self, i_id: i64) -> Vec<Row> {
         let random = &mut self.random(REVIEW, i_id);
         let count = (self.reviews.draw(random) as i64 + 1).min(self.sizes.users);

@@ -1,9 +1,9 @@
 //! Epinions: the consumer-review workload of OLTP-Bench (Difallah et al., VLDB 2013), after epinions.com.
 //!
-//! Users review items and trust each other; queries walk this graph with uniform ids. As in the original,
-//! most pairs of an update of a review or of a trust do not exist: a miss. The original's queries for an
-//! item's or a user's reviews return the ten best; statements here order by keys only, so they return all,
-//! and the ten best are picked by the client.
+//! Users review items and trust each other; queries walk this graph with uniform ids. As in the original, most pairs
+//! of an update of a review or of a trust do not exist: a miss. The original's queries for an item's or a user's
+//! reviews return the ten best. Statements here order by keys only, so they return all, and the client picks the ten
+//! best.
 
 mod check;
 mod load;
@@ -23,7 +23,7 @@ use crate::interface::{
 };
 use crate::random::{Random, Weighted};
 
-/// How large it is.
+/// Its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Users: 2000 times the scale.
@@ -59,7 +59,7 @@ pub enum Request {
     AverageRatingByTrustedUser(i64, i64),
     /// The mean rating of an item.
     ItemAverageRating(i64),
-    /// Reviews of an item (first) and whom a user (second) trusts.
+    /// Reviews of an item (first) by users that a user (second) trusts.
     ItemReviewsByTrustedUser(i64, i64),
     /// A user's new name.
     UpdateUserName(i64, String),
@@ -113,7 +113,7 @@ fn transaction_types() -> Vec<TransactionType> {
 }
 
 impl Epinions {
-    /// Of this size; `seed` determines data and inputs.
+    /// A database of this size; `seed` determines data and inputs.
     ///
     /// # Panics
     /// If there are no users or items.

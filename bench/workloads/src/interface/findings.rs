@@ -10,12 +10,12 @@ use super::Violation;
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     violations: Vec<Violation>,
-    /// How many were seen of each condition.
+    /// Number of violations of each condition.
     seen: BTreeMap<&'static str, usize>,
 }
 
 impl Findings {
-    /// Of one condition, no more than so many are kept.
+    /// Most violations kept of one condition.
     pub(crate) const PER_CONDITION: usize = 10;
 
     /// None yet.

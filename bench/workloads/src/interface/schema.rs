@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub usize);
 
-/// What a column holds, and how its [`Value`](super::Value) is to be read.
+/// The type of a column, and the meaning of its [`Value`](super::Value).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// Four-byte integer: `Value::Int`.
@@ -21,8 +21,8 @@ pub enum ColumnType {
     },
     /// Eight-byte floating point: `Value::Float`.
     Float64,
-    /// Text of at most so many characters: `Value::Text`. Fixed-size text of a specification is declared so,
-    /// too; its values have exactly that length.
+    /// Text of at most this many characters: `Value::Text`. Fixed-size text of a specification is declared alike; its
+    /// values have exactly that length.
     Text(u16),
     /// Microseconds since 1970-01-01 00:00 UTC: `Value::Int`.
     Timestamp,
@@ -33,7 +33,7 @@ pub enum ColumnType {
 pub struct Column {
     /// Its name in SQL.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub column_type: ColumnType,
     /// Whether it may be NULL.
     pub nullable: bool,
@@ -60,8 +60,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Key columns in key order, as positions in `columns`.
     ///
-    /// May be empty (TPC-C's HISTORY): then rows are only inserted and scanned, PostgreSQL keeps a heap,
-    /// InnoDB a hidden row number, and an embedded target appends a hidden row number of its own as key.
+    /// May be empty (TPC-C's HISTORY): then rows are only inserted and scanned. PostgreSQL keeps a heap, InnoDB a
+    /// hidden row number, and an embedded target appends a hidden row number as key.
     pub primary_key: Vec<usize>,
     /// Secondary indexes.
     pub indexes: Vec<Index>,
@@ -71,7 +71,7 @@ impl Table {
     /// The position of the column called `name`.
     ///
     /// # Panics
-    /// If there is none: a mistake in a declaration.
+    /// If the column does not exist: a mistake in a declaration.
     pub fn column(&self, name: &str) -> usize {
         let found = self.columns.iter().position(|column| column.name == name);
         found.unwrap_or_else(|| panic!("table {} has no column {name}", self.name))
@@ -166,7 +166,7 @@ impl Schema {
     /// The table called `name`.
     ///
     /// # Panics
-    /// If there is none: a mistake in a declaration.
+    /// If the table does not exist: a mistake in a declaration.
     pub fn find(&self, name: &str) -> TableId {
         let found = self.tables.iter().position(|table| table.name == name);
         TableId(found.unwrap_or_else(|| panic!("there is no table {name}")))

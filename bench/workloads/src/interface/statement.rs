@@ -1,10 +1,10 @@
 //! Statements in declarative form.
 //!
-//! A workload declares what it will execute; a SQL target translates each declaration once into a prepared
-//! statement ([`crate::sql`]), an embedded target interprets it over its tables. The forms are those of
-//! transaction benchmarks: every access follows the primary key or one secondary index, from an equality
-//! prefix and at most one range behind it. They are built by [`declare`](super::declare), which resolves
-//! names to positions and checks them.
+//! A workload declares the statements that it will execute. A SQL target translates each declaration once into a
+//! prepared statement ([`crate::sql`]); an embedded target interprets it over its tables. The forms are those of
+//! transaction benchmarks. Every access follows the primary key or one secondary index, from an equality prefix and
+//! at most one range after it. [`declare`](super::declare) builds declarations: it resolves names to positions and
+//! checks them.
 
 use super::{AccessPath, ColumnType, TableId, Value};
 
@@ -25,7 +25,7 @@ pub struct Statement {
     pub results: Vec<ColumnType>,
 }
 
-/// What a statement does.
+/// Operations of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     /// Reads rows.
@@ -38,7 +38,7 @@ pub enum Operation {
     Delete(Access),
 }
 
-/// One of the (at most two) tables of a statement and a column of it.
+/// A column of one of a statement's (at most two) tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnRef {
     /// False: of the statement's first table. True: of the joined one.
@@ -58,9 +58,8 @@ pub enum Operand {
     Outer(usize),
 }
 
-/// How one table is reached: all rows with `path`'s leading key columns equal to `equal`, whose next key
-/// column lies in `range`. With neither, all rows. Rows come in key order (of a secondary index: then by
-/// primary key).
+/// The access path of one table: all rows with `path`'s leading key columns equal to `equal`, whose next key column
+/// lies in `range`. With neither, all rows. Rows come in key order (of a secondary index: then by primary key).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
     /// The table.
@@ -90,7 +89,7 @@ pub struct Range {
     pub high: Option<Bound>,
 }
 
-/// One end of a [`Range`].
+/// An end of a [`Range`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     /// The bounding value.
@@ -109,7 +108,7 @@ pub struct Select {
     pub join: Option<Access>,
     /// Further conditions; all must hold.
     pub conditions: Vec<Condition>,
-    /// What is returned.
+    /// The result.
     pub output: Output,
     /// Whether rows are wanted in the order of `access`. If not, any order will do, and SQL says nothing of
     /// it.
@@ -166,17 +165,17 @@ impl Compare {
     }
 }
 
-/// What a query returns.
+/// Results of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// These columns of every row.
     Columns(Vec<ColumnRef>),
-    /// One row for each group of rows that agree in `by`: these columns, then the aggregates. Without `by`:
-    /// exactly one row, of the aggregates. Groups come in any order.
+    /// A row for each group of rows that agree in `by`: these columns, then the aggregates. Without `by`: exactly one
+    /// row, of the aggregates. Groups come in any order.
     Groups {
         /// The grouping columns.
         by: Vec<ColumnRef>,
-        /// What is computed of each group.
+        /// Aggregates of each group.
         aggregates: Vec<Aggregate>,
     },
 }

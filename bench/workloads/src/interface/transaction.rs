@@ -1,4 +1,4 @@
-//! What a target offers to a workload: transactions over declared statements.
+//! The interface of a target to a workload: transactions over declared statements.
 
 use std::future::Future;
 
@@ -35,7 +35,7 @@ impl TransactionType {
         }
     }
 
-    /// What reads outside of the mix: the preparation and the check.
+    /// The type of reads outside of the mix: the preparation and the check.
     pub fn reading() -> Self {
         TransactionType::new("read", 0.0, true, false)
     }
@@ -131,10 +131,10 @@ pub trait Transaction: Send {
 
 /// A client's connection to a target: one transaction at a time.
 ///
-/// Life of a transaction: `begin`, the workload's body over [`Transaction`], then `commit` if the body wants
-/// it ([`Outcome::Commit`](super::Outcome::Commit), [`Outcome::Miss`](super::Outcome::Miss)), `rollback` if
-/// it wants that or failed. An embedded target completes every future at once, so a plain `block_on` on the
-/// client's own thread runs it.
+/// Life of a transaction: `begin`, the workload's body over [`Transaction`], then the end. That is `commit` if the
+/// body wants it ([`Outcome::Commit`](super::Outcome::Commit), [`Outcome::Miss`](super::Outcome::Miss)), and
+/// `rollback` if it wants that or failed. An embedded target completes every future at once, so a plain `block_on` on
+/// the client's own thread runs it.
 pub trait Connection: Transaction {
     /// Begins a transaction of this type. For a type that says it is a single statement a target may leave
     /// out the begin and the commit around it (autocommit), as such applications do.

@@ -2,12 +2,11 @@
 
 use super::Error;
 
-/// One column of one row, or one parameter of a statement.
+/// A column of a row, or a parameter of a statement.
 ///
-/// What an `Int` means is said by the [`ColumnType`](super::ColumnType) of its column: an integer, a decimal
-/// in its smallest unit (`DECIMAL(12,2)` of 12.34 is `Int(1234)`), or a point in time in microseconds since
-/// 1970-01-01 00:00 UTC. So a workload computes with exact integers, and each target converts once, at its
-/// border, to what its wire format wants.
+/// The [`ColumnType`](super::ColumnType) of its column gives an `Int` its meaning. It is an integer, a decimal in its
+/// smallest unit (`DECIMAL(12,2)` of 12.34 is `Int(1234)`), or a time in microseconds since 1970-01-01 00:00 UTC. So
+/// a workload computes with exact integers, and each target converts once, at its border, to its wire format.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub enum Value {
     /// SQL's NULL. Orders before everything else.

@@ -1,4 +1,4 @@
-//! What a workload is to the driver.
+//! A workload, as the driver sees it.
 
 use std::future::Future;
 
@@ -6,12 +6,11 @@ use super::{Error, Row, Schema, Statement, TableId, Transaction, TransactionType
 
 /// A benchmark: schema, statements, data, transactions and what must hold afterwards.
 ///
-/// A driver creates the tables of [`schema`](Workload::schema), loads all
-/// [`partitions`](Workload::partitions) in parallel, calls [`prepare`](Workload::prepare) once, makes one
-/// [`client`](Workload::client) per connection, and then, for each transaction: [`next`](Workload::next)
-/// draws its input, [`run`](Workload::run) executes it between begin and commit (again, with the *same*
-/// input, after a deadlock), [`finished`](Workload::finished) reports to the client how it ended. At the end it
-/// calls [`check`](Workload::check).
+/// A driver creates the tables of [`schema`](Workload::schema), loads all [`partitions`](Workload::partitions) in
+/// parallel, calls [`prepare`](Workload::prepare) once, and makes one [`client`](Workload::client) per connection.
+/// For each transaction, [`next`](Workload::next) draws its input. [`run`](Workload::run) executes it between begin
+/// and commit (again, with the *same* input, after a deadlock). [`finished`](Workload::finished) reports the end to
+/// the client. At the end the driver calls [`check`](Workload::check).
 pub trait Workload: Send + Sync + 'static {
     /// State of one client: its random generator, its queues.
     type Client: Send + 'static;
@@ -25,7 +24,7 @@ pub trait Workload: Send + Sync + 'static {
     /// from the specification appears here.
     fn options(&self) -> Vec<(&'static str, String)>;
 
-    /// What it declares.
+    /// Its declarations.
     fn declared(&self) -> &Declared;
 
     /// Its tables.
@@ -71,7 +70,7 @@ pub trait Workload: Send + Sync + 'static {
 
     /// Executes a request's statements. Begin, commit and rollback are the caller's.
     ///
-    /// What it learns for the client (an open seat) it may note in the client, to be used by `finished`.
+    /// It may note data for the client (an open seat), which `finished` uses.
     ///
     /// # Errors
     /// See [`Error`]. The caller rolls back, and runs it again if [`Error::is_retryable`].
@@ -99,7 +98,7 @@ pub trait Workload: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<Violation>, Error>> + Send;
 }
 
-/// What a workload declares, whatever its data.
+/// Declarations of a workload, whatever its data.
 #[derive(Debug)]
 pub struct Declared {
     /// Its tables.
@@ -110,7 +109,7 @@ pub struct Declared {
     pub types: Vec<TransactionType>,
 }
 
-/// How the body of a transaction ended without an error.
+/// End of a transaction's body without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// To be committed.

@@ -35,7 +35,7 @@ const SCALES: RangeInclusive<i64> = 1..=10_000;
 /// YCSB's records, and TATP's subscribers, at scale 1.
 const RECORDS: i64 = 100_000;
 
-/// What a name leaves open.
+/// Settings that a name leaves open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Size: warehouses for TPC-C, and so on; 1 is the smallest size that is not scaled down.
@@ -56,9 +56,9 @@ impl Default for Settings {
     }
 }
 
-/// What is done with a workload of whatever type.
+/// An operation on a workload of any type.
 pub trait Visitor {
-    /// What comes of it.
+    /// The operation's result.
     type Output;
 
     /// Does it.
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// What is made has this type.
+    /// A visitor that returns the made workload's type.
     struct TypeOf;
 
     impl Visitor for TypeOf {

@@ -7,7 +7,7 @@ use super::NAMES;
 pub struct OptionHelp {
     /// Its name.
     pub name: &'static str,
-    /// What it sets.
+    /// Its effect.
     pub help: &'static str,
 }
 

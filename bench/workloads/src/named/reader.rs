@@ -19,7 +19,7 @@ pub enum SettingsError {
     UnknownOption {
         /// The workload.
         workload: String,
-        /// What was given.
+        /// The given option.
         option: String,
         /// The options it has, as a clause.
         known: String,
@@ -29,9 +29,9 @@ pub enum SettingsError {
     Value {
         /// The option.
         option: String,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What it takes.
+        /// The expected value.
         expected: String,
     },
 }

@@ -1,9 +1,9 @@
 //! Reproducible random draws: the same seed gives the same numbers on every machine.
 //!
-//! The generator is PCG (O'Neill 2014) with 128 bits of state and 64 of output. Each client, and each batch
-//! of loaded rows, has its own, seeded by hashing a *path* of numbers (seed, what it is for, which one): so
-//! data does not depend on who loads what, and clients draw independently. Powers and logarithms are libm's,
-//! not the platform's.
+//! The generator is PCG (O'Neill 2014) with 128 bits of state and 64 of output. Each client, and each batch of loaded
+//! rows, has a separate generator, seeded by hashing a *path* of numbers (seed, purpose, number). So data does not
+//! depend on the loading thread, and clients draw independently. Powers and logarithms are libm's, not the
+//! platform's.
 
 mod nurand;
 mod weighted;

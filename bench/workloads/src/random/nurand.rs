@@ -14,10 +14,13 @@ pub fn nurand(random: &mut Random, a: i64, c: i64, x: i64, y: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// The exact law of NURand(3, 1, 4) with c = 0, counted by hand over its 16 cases: with r in 1..=4 and a
-    /// in 0..=3, a|r is 1: (0,1) (1,1); 2: (0,2) (2,2); 3: (2,1) (3,1) (1,2) (3,2) and four times r = 3; 4:
-    /// (0,4); 5, 6, 7: (1..=3, 4). (a|r) % 4 + 1 is then 2: 1 and 5, 3 cases; 3: 2 and 6, 3 cases; 4: 3 and
-    /// 7, 9 cases; 1: 4, 1 case.
+    /// The exact law of NURand(3, 1, 4) with c = 0, counted by hand over its 16 cases of r in 1..=4 and a in 0..=3.
+    ///
+    /// Values of a|r: 1 for (0,1) (1,1); 2 for (0,2) (2,2); 3 for (2,1) (3,1) (1,2) (3,2) and four times r = 3; 4 for
+    /// (0,4); 5, 6, 7 for (1..=3, 4).
+    ///
+    /// (a|r) % 4 + 1 is then 2 from 1 and 5, 3 cases; 3 from 2 and 6, 3 cases; 4 from 3 and 7, 9 cases; 1 from 4, 1
+    /// case.
     #[test]
     fn the_law_of_a_small_case() {
         let mut random = Random::new(3, &[]);

@@ -1,15 +1,15 @@
 //! Zipf's distribution: rank `k` of `n`, from 0, has probability `1 / (k + 1)^theta / zeta(n, theta)`.
 //!
-//! [`Gray`] is the constant-time generator of Gray et al., "Quickly Generating Billion-Record Synthetic
-//! Databases" (SIGMOD 1994, figure 4), which YCSB uses; it needs `theta < 1`, and is exact for the two most
-//! popular ranks only. [`RankTable`] is exact for every theta, and needs memory for `n` numbers.
+//! [`Gray`] is the constant-time generator of Gray et al., "Quickly Generating Billion-Record Synthetic Databases"
+//! (SIGMOD 1994, figure 4), which YCSB uses. It needs `theta < 1`, and is exact for the two most popular ranks only.
+//! [`RankTable`] is exact for every theta, and needs memory for `n` numbers.
 
 use super::Random;
 
 /// The sum of `1 / i^theta` for `i` in `1..=n`.
 ///
-/// Beyond the first ten thousand terms by the Euler-Maclaurin formula with two correction terms, whose
-/// remainder is below 1e-13 there; so ten thousand million ranks cost no more than ten thousand.
+/// Beyond the first ten thousand terms by the Euler-Maclaurin formula with two correction terms, whose remainder is
+/// below 1e-13 there. So ten thousand million ranks cost no more than ten thousand.
 pub fn zeta(n: u64, theta: f64) -> f64 {
     const SUMMED: u64 = 10_000;
     let direct: f64 = (1..=n.min(SUMMED))

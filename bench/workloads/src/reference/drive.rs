@@ -7,12 +7,12 @@ use crate::interface::{
     Connection, Error, Outcome, TransactionType, Violation, Workload, complete,
 };
 
-/// What happened in a run.
+/// Counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Committed transactions by type, misses included.
     pub committed: Vec<u64>,
-    /// Those among them that missed.
+    /// The misses among them.
     pub missed: Vec<u64>,
     /// Rolled-back transactions by reason.
     pub rolled_back: BTreeMap<&'static str, u64>,
@@ -78,7 +78,7 @@ pub fn run<W: Workload>(
     Ok(tally)
 }
 
-/// One request, until it ended in another way than by a retryable error.
+/// A request, repeated until it ends other than by a retryable error.
 async fn attempt<W: Workload>(
     workload: &W,
     client: &mut W::Client,

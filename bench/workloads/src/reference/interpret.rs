@@ -1,4 +1,4 @@
-//! What each declared statement does to ordered maps.
+//! Executes each declared statement on ordered maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use crate::interface::Value;
 
-/// One part of a key.
+/// A part of a key.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     /// A value; NULL first, then by kind and value.

@@ -81,8 +81,8 @@ impl Reference {
         Ok(())
     }
 
-    /// From now on every so many-th execution of a statement fails with [`Error::Deadlock`]; `None` ends
-    /// that. A transaction of as many statements would never succeed.
+    /// From now on one in `every` executions of a statement fails with [`Error::Deadlock`]; `None` ends that. A
+    /// transaction of as many statements would never succeed.
     pub fn inject_deadlocks(&self, every: Option<u64>) {
         self.0.state.lock().deadlock_every = every;
     }

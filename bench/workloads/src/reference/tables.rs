@@ -12,7 +12,7 @@ pub(super) struct Tables {
     undo: Vec<Undo>,
 }
 
-/// One table.
+/// A table.
 #[derive(Default)]
 struct Stored {
     /// Rows by primary key, or by a hidden row number.
@@ -22,7 +22,7 @@ struct Stored {
     next_hidden: i64,
 }
 
-/// What takes back one change.
+/// The undoing of one change.
 enum Undo {
     Remove(TableId, Key),
     Restore(TableId, Key, Row),

@@ -1,4 +1,4 @@
-//! What must hold of SEATS' data at any time.
+//! Consistency conditions of SEATS' data.
 
 use std::collections::BTreeMap;
 

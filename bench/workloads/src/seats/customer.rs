@@ -5,7 +5,7 @@ use crate::interface::declare::{Statements, from, outer, p};
 use crate::interface::{Error, StatementId, Transaction};
 use crate::random::Random;
 
-/// How a transaction names its customer.
+/// The ways in which a transaction names its customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CustomerBy {
     /// By C_ID.

@@ -1,4 +1,4 @@
-//! What the data is like: its sizes, and what is computed of a number.
+//! The data: its sizes, and values computed from a number.
 
 /// Seats of a flight.
 pub const SEATS: i64 = 150;
@@ -19,7 +19,7 @@ pub(super) fn seat_price(price: i64, seat: i64) -> i64 {
     if seat < FIRST_CLASS { 2 * price } else { price }
 }
 
-/// How large it is.
+/// Its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Customers: 100 000 times the scale.

@@ -49,7 +49,7 @@ pub(super) struct Loader {
     first_of_day: Vec<i64>,
 }
 
-/// What is loaded together: first and last id.
+/// Rows that are loaded together: first and last id.
 enum Part {
     Places,
     Customers(i64, i64),
@@ -257,7 +257,7 @@ impl Loader {
         Row(row)
     }
 
-    /// Of how many airlines: Zipf's rank.
+    /// The number of airlines is Zipf's rank.
     fn memberships(&self, c_id: i64) -> Vec<Row> {
         let random = &mut self.random(FREQUENT_FLYER, c_id);
         let count = self.memberships.draw(random) as usize;

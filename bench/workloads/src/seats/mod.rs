@@ -1,11 +1,11 @@
 //! SEATS: the airline-ticketing workload of OLTP-Bench (Difallah et al., VLDB 2013; Stonebraker and Pavlo
 //! 2012).
 //!
-//! Clients look for flights and open seats, and later reserve, move and give back the seats they found: what
-//! one transaction learns feeds the client's queues for others. A type whose queue is empty is drawn again,
-//! so the first seconds of a run have fewer of them than the mix says. Differences from the original:
-//! airports, routes and times are made up ([`World`]); customers are numbered without their airport in the
-//! number; the share of seats taken at the beginning, 1 %, is from memory.
+//! Clients look for flights and open seats, and later reserve, move and return the seats they found: the results of
+//! one transaction fill the client's queues for others. A type with an empty queue is drawn again, so the first
+//! seconds of a run have fewer of these types than the mix says. There are differences from the original. Airports,
+//! routes and times are made up ([`World`]). Customers are numbered without their airport in the number. The share of
+//! seats taken at the beginning, 1 %, is from memory.
 
 mod check;
 mod customer;
@@ -106,7 +106,7 @@ fn transaction_types() -> Vec<TransactionType> {
 }
 
 impl Seats {
-    /// Of this size; `seed` determines data and inputs, but not the airports.
+    /// A database of this size; `seed` determines data and inputs, but not the airports.
     ///
     /// # Panics
     /// If there are no customers or no days to come.

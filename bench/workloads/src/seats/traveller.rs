@@ -40,7 +40,7 @@ pub struct Reservation {
     pub price: i64,
 }
 
-/// What clients know of the database: read once, before they begin.
+/// Facts about the database that clients read once, before they begin.
 #[derive(Clone, Debug, Default)]
 pub struct Knowledge {
     /// Flights that have not departed.

@@ -10,7 +10,7 @@ use crate::random::Random;
 pub struct UpdateCustomer {
     /// The customer.
     pub c_id: i64,
-    /// How the customer is named: 20 % by number.
+    /// The way of naming the customer: 20 % by number.
     pub by: CustomerBy,
     /// Whether memberships are changed, too: 25 %.
     pub memberships: bool,

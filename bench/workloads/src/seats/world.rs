@@ -1,9 +1,9 @@
 //! Airports, airlines and routes.
 //!
-//! The original draws them, and the times of flights, from histograms of real flights of 2008, which are not
-//! part of this project. This world is made up instead: the same for every seed, with airports strewn over a
-//! rectangle of the size of the contiguous United States, traffic between them by Zipf's law, and departures
-//! by hour as at a busy airport: few at night, a peak in the morning and one in the afternoon.
+//! The original draws them, and the times of flights, from histograms of real flights of 2008, which are not part of
+//! this project. This world is made up, and the same for every seed. Airports are spread over a rectangle of the size
+//! of the contiguous United States, with traffic between them by Zipf's law. Departures by hour are those of a busy
+//! airport: few at night, a peak in the morning and one in the afternoon.
 
 use crate::random::{Random, RankTable, Weighted};
 

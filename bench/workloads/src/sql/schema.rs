@@ -32,7 +32,7 @@ pub fn create_table(dialect: Dialect, table: &Table) -> String {
     )
 }
 
-/// What is executed after a table was loaded, one statement after the other: keys, indexes, statistics.
+/// Statements to execute after a table was loaded, one after the other: keys, indexes, statistics.
 pub fn after_load(dialect: Dialect, table: &Table) -> Vec<String> {
     let mut statements = Vec::new();
     if dialect == Dialect::Postgres && !table.primary_key.is_empty() {

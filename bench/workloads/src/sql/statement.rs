@@ -272,8 +272,8 @@ impl<'s> Text<'s> {
         texts.join(", ")
     }
 
-    /// An aggregate, converted to the type that [`Aggregate::result_type`] promises where SQL's is another:
-    /// sums of integers are decimals, and MySQL's mean of integers has only four digits after the point.
+    /// An aggregate, converted to the type of [`Aggregate::result_type`] where SQL's type differs. In SQL, sums of
+    /// integers are decimals, and MySQL's mean of integers has only four digits after the point.
     fn aggregate(&self, aggregate: Aggregate) -> String {
         match aggregate {
             Aggregate::Count => "count(*)".to_owned(),

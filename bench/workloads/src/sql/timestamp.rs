@@ -1,9 +1,8 @@
 //! Timestamps in microseconds as dates and times of the proleptic Gregorian calendar, for protocols that want
 //! fields.
 //!
-//! The arithmetic is Howard Hinnant's `days_from_civil` and `civil_from_days` ("chrono-Compatible Low-Level
-//! Date Algorithms"): years begin in March, so that the leap day is the last of its year, in eras of 400
-//! years.
+//! The arithmetic is Howard Hinnant's `days_from_civil` and `civil_from_days` ("chrono-Compatible Low-Level Date
+//! Algorithms"). Years begin in March, so that the leap day is the last of its year, in eras of 400 years.
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 

@@ -8,9 +8,10 @@
 //! | a row's text changed | 1 |
 //! | a row deleted, and inserted with other values | 1 |
 //!
-//! Ids are drawn as by its default, three of four from a hundredth of the rows (`special.rs`); the counts, and the length of a range, are
-//! options as they are there, so that its read-only and write-only loads are had as well. Unlike there, it is one table (its own default),
-//! and rows are read in the order of the index in place of that of the text: the server's sort of a hundred rows is left out.
+//! Ids are drawn as by sysbench's default, three of four from a hundredth of the rows (`special.rs`). The counts, and
+//! the length of a range, are options as in sysbench, so its read-only and write-only loads are possible too. There
+//! are two differences. There is one table (sysbench's own default). Rows are read in the order of the index instead
+//! of the text, so the server's sort of a hundred rows is left out.
 
 mod special;
 
@@ -68,7 +69,7 @@ impl Options {
         self.point_selects + 4 * self.ranges + self.writes()
     }
 
-    /// Those that write.
+    /// Number of statements that write.
     fn writes(&self) -> usize {
         self.index_updates + self.other_updates + 2 * self.replaced
     }

@@ -1,5 +1,5 @@
-//! sysbench's distribution of row ids, which it calls special: a few rows in the middle are popular, and the others the more the nearer they
-//! are to the middle.
+//! sysbench's "special" distribution of row ids: a few rows in the middle are popular, and the others are more
+//! popular the nearer they are to the middle.
 
 use crate::random::Random;
 
@@ -53,7 +53,8 @@ mod tests {
         let drawn: Vec<i64> = (0..40_000).map(|_| special.draw(&mut random)).collect();
         assert!(drawn.iter().all(|id| (1..=10_000).contains(id)));
         let popular = drawn.iter().filter(|id| special.popular().contains(id));
-        // Of the others, whose standard deviation is 10,000 / 12, 4.8 % are there as well: 30,476 with a standard deviation of 85.
+        // 4.8 % of the others, whose standard deviation is 10,000 / 12, are there as well: 30,476 with a standard
+        // deviation of 85.
         let popular = popular.count();
         assert!((30_050..30_900).contains(&popular), "{popular}");
         // Half of the others are below the middle.

@@ -1,4 +1,4 @@
-//! What must hold of TATP's data at any time.
+//! Consistency conditions of TATP's data.
 
 use super::statements::Ids;
 use crate::interface::{Error, Findings, Transaction, Violation};

@@ -1,10 +1,10 @@
 //! TATP, the Telecommunication Application Transaction Processing benchmark (specification 1.0, IBM 2009).
 //!
-//! Short transactions on a home location register. Many of them look for rows that only some subscribers
-//! have: a *miss* is part of the benchmark and no error. Figures the project's notes give from memory: 85 %
-//! of the facilities are active; of the shares of success, 62.5 % (GetAccessData, UpdateSubscriberData) and
-//! 31.25 % (inserts, deletes) are what the definitions give, while the 23.9 % of GetNewDestination are not:
-//! as defined here, it succeeds in 14.8 % (worked out in the tests).
+//! Short transactions on a home location register. Many of them look for rows that only some subscribers have: a
+//! *miss* is part of the benchmark and no error. The project's notes give some figures from memory: 85 % of the
+//! facilities are active. Of the shares of success, 62.5 % (GetAccessData, UpdateSubscriberData) and 31.25 %
+//! (inserts, deletes) follow from the definitions. The 23.9 % of GetNewDestination do not: as defined here, it
+//! succeeds in 14.8 % (worked out in the tests).
 //!
 //! InsertCallForwarding has no foreign key to fail on: it looks whether the facility is among the
 //! subscriber's, whose types it has read anyway.

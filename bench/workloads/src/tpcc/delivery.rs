@@ -16,7 +16,7 @@ const LOOKS: usize = 2;
 pub struct Delivery {
     /// The warehouse.
     pub w: i64,
-    /// Who delivers, 1 to 10.
+    /// The carrier, 1 to 10.
     pub carrier: i64,
     /// When it is delivered, in microseconds since 1970.
     pub date: i64,

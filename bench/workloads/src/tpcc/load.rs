@@ -14,7 +14,7 @@ pub(super) const LOADED_AT: i64 = 1_767_225_600_000_000;
 /// Rows of a batch.
 const BATCH: i64 = 500;
 
-/// What is loaded together.
+/// Rows that are loaded together.
 enum Part {
     Items,
     Warehouse(i64),

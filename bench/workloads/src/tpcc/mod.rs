@@ -1,7 +1,7 @@
 //! TPC-C (specification 5.11) and the HTAP mix over it (dissertation, section 4.7.4).
 //!
-//! What is the specification's: schema, data, inputs, transaction profiles, mix and consistency conditions.
-//! What is not: prices, terminals and their screens, the rules of a publishable run. Differences that matter:
+//! Schema, data, inputs, transaction profiles, mix and consistency conditions are the specification's. Not included
+//! are prices, terminals and their screens, and the rules of a publishable run. Differences that matter:
 //!
 //! - HISTORY has no key, as in the specification; every other table has its primary key, but no foreign keys.
 //! - Delivery runs at once instead of being queued.

@@ -29,7 +29,7 @@ pub struct Line {
     pub i: i64,
     /// The warehouse that supplies it.
     pub supply_w: i64,
-    /// How many, 1 to 10.
+    /// Quantity, 1 to 10.
     pub quantity: i64,
 }
 

@@ -10,7 +10,7 @@ use crate::interface::{Error, Outcome, StatementId, Transaction, Value};
 pub struct OrderStatus {
     /// Where the customer belongs.
     pub at: District,
-    /// Who asks.
+    /// The customer who asks.
     pub customer: CustomerBy,
 }
 

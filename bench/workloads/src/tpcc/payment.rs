@@ -15,9 +15,9 @@ pub struct Payment {
     pub at: District,
     /// Where the customer belongs: elsewhere for 15 %.
     pub customer_at: District,
-    /// Who pays.
+    /// The paying customer.
     pub customer: CustomerBy,
-    /// How much, 1.00 to 5000.00, in cents.
+    /// Amount, 1.00 to 5000.00, in cents.
     pub amount: i64,
     /// When it is paid, in microseconds since 1970.
     pub date: i64,

@@ -1,4 +1,4 @@
-//! How large the database is.
+//! The size of the database.
 
 /// Districts of a warehouse (TPC-C 1.2.1).
 pub const DISTRICTS: i64 = 10;

@@ -13,7 +13,7 @@ const ORDERS: i64 = 20;
 pub struct StockLevel {
     /// The district whose last orders are looked at.
     pub at: District,
-    /// What is low, 10 to 20.
+    /// The threshold of a low stock, 10 to 20.
     pub threshold: i64,
 }
 

@@ -7,9 +7,8 @@ use crate::random::{Random, nurand};
 
 /// A terminal (TPC-C 1.1.4).
 ///
-/// Its home warehouse is drawn for each transaction, which is what the specification's ten terminals a
-/// warehouse, each with equal rights, amount to; tied to a warehouse each, few clients would leave most of
-/// the database cold.
+/// Its home warehouse is drawn for each transaction. That is equivalent to the specification's ten terminals a
+/// warehouse with equal rights. Few clients, each tied to a warehouse, would leave most of the database cold.
 #[derive(Clone, Debug)]
 pub struct Terminal {
     pub(super) random: Random,
@@ -20,7 +19,7 @@ pub struct Terminal {
     now: i64,
 }
 
-/// How a transaction names its customer.
+/// The ways in which a transaction names its customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CustomerBy {
     /// By number.

@@ -2,7 +2,7 @@
 
 use crate::interface::TransactionType;
 
-/// One of the core workloads.
+/// A core workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Core {
     /// Update heavy.

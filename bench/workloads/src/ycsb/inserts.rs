@@ -63,8 +63,7 @@ impl Inserts {
         state.next - 1
     }
 
-    /// How the insert of `number` ended: it was committed, or failed because the record `exists`, or was
-    /// given up.
+    /// The insert of `number` has ended: it was committed, or failed because the record `exists`, or was given up.
     pub(super) fn end(&self, number: u64, committed: bool, exists: bool) {
         let mut guard = self.state.lock();
         let state = &mut *guard;
@@ -86,7 +85,7 @@ impl Inserts {
         self.acknowledged.load(Ordering::Relaxed)
     }
 
-    /// How many records there must be, if it is known how many there were.
+    /// The number of records that there must be, if the earlier number is known.
     pub(super) fn expected(&self) -> Option<u64> {
         let state = self.state.lock();
         state.counted.map(|counted| counted + state.inserted)

@@ -10,10 +10,10 @@
 //! | E | 95 % scan of 1 to 100 records, 5 % insert | Zipf |
 //! | F | 50 % read, 50 % read-modify-write | Zipf |
 //!
-//! As in YCSB's own client: reads return all fields and updates write one; keys are `user` and a hash of the
-//! record's number; popular records are spread over the keys by hashing Zipf ranks of ten thousand million
-//! items; the latest records are those whose insert is acknowledged. Unlike there, scans begin at records of
-//! the initial data only, and each operation is a transaction.
+//! Follows YCSB's own client. Reads return all fields and updates write one. Keys are `user` and a hash of the
+//! record's number. Popular records are spread over the keys by hashing Zipf ranks of ten thousand million items. The
+//! latest records are those whose insert is acknowledged. There are two differences: scans begin at records of the
+//! initial data only, and each operation is a transaction.
 
 mod core;
 mod inserts;
@@ -141,7 +141,7 @@ fn row(number: u64, fields: impl IntoIterator<Item = String>) -> Vec<Value> {
 }
 
 impl Ycsb {
-    /// One of the core workloads.
+    /// A core workload.
     ///
     /// # Panics
     /// If there are no records.

@@ -57,11 +57,11 @@ fn tatp_runs_and_its_shares_of_success_follow_from_its_data() {
     );
 }
 
-/// The share of GetNewDestination that finds a number: an active facility (2.5/4 * 0.85) with a forwarding
-/// that begins no later than s and ends after e. Of a forwarding that begins at 0, 8, 16, the end, 1 to 8
-/// hours later, is after e, uniform in 1 to 24, in 28, 92 and 156 of 192 cases. A later forwarding that is
-/// there decides, as it ends after all earlier ones. By number of forwardings, 0 to 3 alike: one is there
-/// with 1/2; there without a given other one with 1/2 - (1/3 + 1) / 4 = 1/6; alone with (1/3) / 4 = 1/12.
+/// The share of GetNewDestination that finds a number: an active facility (2.5/4 * 0.85) with a forwarding that
+/// begins no later than s and ends after e. A forwarding that begins at 0, 8 or 16 ends 1 to 8 hours later. Its end
+/// is after e, uniform in 1 to 24, in 28, 92 and 156 of 192 cases. A later forwarding decides if it exists, as it
+/// ends after all earlier ones. There are 0 to 3 forwardings with equal probability. A given one exists with 1/2;
+/// without a given other one with 1/2 - (1/3 + 1) / 4 = 1/6; alone with (1/3) / 4 = 1/12.
 fn destination_law() -> f64 {
     let [after_0, after_8, after_16] = [28.0, 92.0, 156.0].map(|cases| cases / 192.0);
     let by_start = [
@@ -140,8 +140,8 @@ fn tatp_subscribers_differ() {
     }
 }
 
-/// The or of a 16-bit draw and one below the population: with 100 000 subscribers, each of the 16 low bits of
-/// s_id - 1 before the modulo is set with probability 3/4 or so, so subscribers are drawn very unequally.
+/// The bitwise or of a 16-bit draw and one below the population. With 100 000 subscribers, each of the 16 low bits of
+/// s_id - 1 before the modulo is set with probability of about 3/4. So subscribers are drawn very unequally.
 #[test]
 fn tatp_subscribers_are_drawn_unequally() {
     let mut random = evenkeel_workloads::random::Random::new(1, &[]);

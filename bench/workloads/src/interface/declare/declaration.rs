@@ -1,4 +1,4 @@
-//! What a statement is declared with: rows by the names of tables and columns, and what is done with them.
+//! Declarations of statements: rows by the names of tables and columns, and operations on them.
 
 use crate::interface::{Aggregate, Assignment, ColumnRef, Compare, Operand, Order, RowLock, Value};
 
@@ -41,7 +41,7 @@ pub fn insert(table: &'static str) -> Declaration {
     Declaration::Insert(table)
 }
 
-/// One table and how it is reached.
+/// A table and its access path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reach {
     pub(super) table: &'static str,
@@ -76,37 +76,37 @@ impl Rows {
         self.joined.as_mut().unwrap_or(&mut self.first)
     }
 
-    /// Those whose leading primary-key columns equal `values`. After [`Rows::join`], of the joined table.
+    /// Selects rows whose leading primary-key columns equal `values`. After [`Rows::join`], of the joined table.
     pub fn key<const N: usize>(mut self, values: [Term; N]) -> Self {
         self.reach().equal = values.to_vec();
         self
     }
 
-    /// Those whose leading columns of the secondary index called `name` equal `values`.
+    /// Selects rows whose leading columns of the secondary index `name` equal `values`.
     pub fn index<const N: usize>(mut self, name: &'static str, values: [Term; N]) -> Self {
         self.reach().index = Some(name);
         self.key(values)
     }
 
-    /// Those whose next key column is at least `low`.
+    /// Selects rows whose next key column is at least `low`.
     pub fn at_least(mut self, low: Term) -> Self {
         self.reach().low = Some((low, true));
         self
     }
 
-    /// Those whose next key column is greater than `low`.
+    /// Selects rows whose next key column is greater than `low`.
     pub fn above(mut self, low: Term) -> Self {
         self.reach().low = Some((low, false));
         self
     }
 
-    /// Those whose next key column is at most `high`.
+    /// Selects rows whose next key column is at most `high`.
     pub fn at_most(mut self, high: Term) -> Self {
         self.reach().high = Some((high, true));
         self
     }
 
-    /// Those whose next key column is less than `high`.
+    /// Selects rows whose next key column is less than `high`.
     pub fn below(mut self, high: Term) -> Self {
         self.reach().high = Some((high, false));
         self
@@ -118,7 +118,7 @@ impl Rows {
         self
     }
 
-    /// Those for which the comparison holds, too.
+    /// Selects rows for which the comparison holds, too.
     pub fn filter(mut self, column: &'static str, compare: Compare, value: Term) -> Self {
         self.conditions.push((column, compare, value));
         self
@@ -136,7 +136,7 @@ impl Rows {
         self
     }
 
-    /// At most so many.
+    /// Selects at most this many rows.
     pub fn limit(mut self, limit: Term) -> Self {
         self.limit = Some(limit);
         self
@@ -178,7 +178,7 @@ impl Rows {
         Declaration::Update(self, set.to_vec(), Vec::new())
     }
 
-    /// A change of the rows that returns `columns` as they are afterwards.
+    /// Changes the rows and returns `columns` after the change.
     pub fn update_returning<const N: usize, const R: usize>(
         self,
         set: [Change; N],

@@ -16,9 +16,8 @@
 //! assert_eq!(statements.finish()[open.0].parameters, [Int64, Text(16), Decimal { precision: 12, scale: 2 }]);
 //! ```
 //!
-//! A mistake in a declaration (an unknown name, a gap in the parameters, a parameter of two types) panics
-//! when the workload is made, with the statement's name: it is a mistake in the program and does not depend
-//! on data.
+//! A mistake in a declaration (an unknown name, a gap in the parameters, a parameter of two types) panics when the
+//! workload is made, with the statement's name. It is a mistake in the program and does not depend on data.
 
 mod declaration;
 mod resolve;

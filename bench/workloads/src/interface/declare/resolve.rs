@@ -32,7 +32,7 @@ impl<'s> Resolver<'s> {
             .collect()
     }
 
-    /// What the statement does, and the types of its result's columns.
+    /// The statement's operation, and the types of its result's columns.
     pub(super) fn operation(&mut self, declaration: Declaration) -> (Operation, Vec<ColumnType>) {
         match declaration {
             Declaration::Columns(rows, columns) => {

@@ -1,4 +1,4 @@
-//! What clients ask for: the mix, the inputs of each transaction, and the law of items.
+//! Inputs of clients: the mix, the inputs of each transaction, and the law of items.
 
 use std::collections::BTreeSet;
 
@@ -113,8 +113,8 @@ fn payments_follow_the_specification() {
 
 /// The exact law of NURand(8191, 1, 100000) with C = 0, as the probability of each value less 1.
 ///
-/// A value r = 8192 h + l becomes 8192 h + v if v is l or-ed with a, which 2^(ones of l) of the 8192 values
-/// of a do for each v that contains the bits of l. The sum over all l contained in v is taken bit by bit.
+/// A value r = 8192 h + l becomes 8192 h + v if v is the bitwise or of l and a. For each v that contains the bits of
+/// l, 2^(ones of l) of the 8192 values of a do that. The sum over all l contained in v is taken bit by bit.
 fn item_law() -> Vec<f64> {
     let mut law = vec![0.0; 100_000];
     for high in 0..=100_000 / 8192 {
