@@ -78,7 +78,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Factor of the time for a trace that misses a span: the root arrives when its request has ended, which may be long
 /// after the spans below it.
 const GRACES_LACKING: u32 = 6;
-/// How often complete traces are looked for.
+/// Interval of the search for complete traces.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Runs the command.

@@ -263,7 +263,8 @@ fn condition_variables_in_the_middle_of_their_life() {
     ));
 }
 
-/// What a descriptor is registered with says nothing of it: the kernel is asked for what was registered before.
+/// The call that uses a descriptor does not show what it is registered with: the kernel supplies earlier
+/// registrations.
 #[test]
 fn descriptors_that_were_registered_before() {
     assert_work_is_followed(own_program("epolls", include_str!("attach/epolls.c")));

@@ -68,7 +68,7 @@ fn nothing_to_profile_in_a_running_process() {
     assert!(working.end().ended(0).stdout.contains(" 0 wrong"));
 }
 
-/// What can be known of a process before anything is done to it.
+/// Facts about a process that can be known before anything is done to it.
 #[test]
 fn what_the_doctor_says_of_a_process() {
     let working = Working::threads();

@@ -346,7 +346,7 @@ fn lock_grants_are_reported_of_the_store_and_of_nothing_else() {
     );
 }
 
-/// Of a load that only reads: the statements that loaded the data are not in the profile.
+/// The profile of a load that only reads does not contain the statements that loaded the data.
 #[test]
 fn a_server_is_profiled_while_its_load_is_measured() {
     let folder = tempfile::tempdir().unwrap();

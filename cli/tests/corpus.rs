@@ -1,5 +1,5 @@
-//! One program with a known answer, built in every way that servers are built: the same answer from each, or a refusal that
-//! says why.
+//! One program with a known answer, built in every way that servers are built: each build gives the same answer, or a
+//! refusal with the reason.
 
 mod support;
 
@@ -18,7 +18,7 @@ const INTERVALS: u64 = 400;
 const SLOW_SD_TICKS: f64 = 100_000.0;
 const FAST_TICKS: f64 = 25_000.0;
 
-/// What is to come of a build.
+/// The expected result of a build.
 #[derive(Clone, Copy)]
 enum Expected {
     /// The known answer.

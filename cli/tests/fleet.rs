@@ -86,7 +86,8 @@ fn the_host_that_differs_is_named() {
     }
 }
 
-/// What a recording of sums reports at its end is what the session itself did: every interval is in it, and the same function is found.
+/// The report of a recording of sums equals the session's own: every interval is in it, and the same function is
+/// found.
 #[test]
 fn a_recording_of_sums_reports_what_the_session_did() {
     let place = Place::new();

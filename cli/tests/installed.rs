@@ -1,4 +1,4 @@
-//! What `make install` puts in place works without the build that it came from.
+//! The files that `make install` installs work without the build that they came from.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn install(place: &Place) -> PathBuf {
     place.file("root/opt/evenkeel")
 }
 
-/// What a command prints, which has to end well.
+/// The output of a command, which has to succeed.
 #[track_caller]
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();

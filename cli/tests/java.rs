@@ -53,7 +53,7 @@ fn java(place: &Place, jdk: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What the program printed of its stages.
+/// The program's own measurement of its stages.
 fn measured(stdout: &str) -> Vec<(String, f64)> {
     let stage = |line: &str| {
         let (name, share) = line.strip_prefix("stage ")?.split_once(' ')?;

@@ -62,7 +62,7 @@ fn a_wait_that_goes_around_the_wrappers_is_followed() {
     assert!(time_of(&profile, "blocked") >= number(produce, "mean_ns"));
 }
 
-/// The same from its recording: wake-ups are in it.
+/// Its recording gives the same: wake-ups are in it.
 #[test]
 fn a_recording_knows_who_woke_whom() {
     let place = Place::new();

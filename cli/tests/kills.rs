@@ -55,7 +55,7 @@ fn server_under_profile(place: &Place) -> i32 {
     server_under_profile_by(place, recorded)
 }
 
-/// The same by another sign of its intervals being recorded.
+/// A profiled server, with another sign that its intervals are recorded.
 #[track_caller]
 fn server_under_profile_by(place: &Place, recorded: impl Fn() -> bool) -> i32 {
     let mut found = None;

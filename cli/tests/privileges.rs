@@ -20,7 +20,7 @@ const INTERVALS: u64 = 24;
 /// The warning where the kernel reports nothing.
 const NOT_DISTINGUISHED: &str = "run-queue delay and blocked time are not told apart";
 
-/// Who profiles.
+/// Users who profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Who {
     /// The user of this test run.
@@ -150,7 +150,7 @@ fn has_kind(node: &Value, kind: &str) -> bool {
     node["kind"] == kind || children.iter().any(|child| has_kind(child, kind))
 }
 
-/// What holds whoever profiles: each interval closes, and the way to the one who answers is there.
+/// Holds for every user: each interval closes, and the way to the answering thread is there.
 #[track_caller]
 fn assert_critical_path(profile: &Value) {
     assert_eq!(

@@ -174,7 +174,7 @@ fn run(line: &str) -> Output {
     run_script(&format!("EVENKEEL {line}"))
 }
 
-/// The same of a script in which `EVENKEEL` is the command.
+/// Runs a script in which `EVENKEEL` is the command.
 fn run_script(script: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let recordings =

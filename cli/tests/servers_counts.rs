@@ -1,4 +1,4 @@
-//! What a profile of PostgreSQL counts, against what its clients did: every interval, once, and nothing else.
+//! Counts of a PostgreSQL profile against its clients' work: every interval, once, and nothing else.
 //!
 //! Only what is determined by the work is asserted: counts, closure, which nodes there are. Shares and times are not.
 
@@ -16,9 +16,9 @@ use support::servers::{
 
 /// A transaction of pgbench's TPC-B: BEGIN, UPDATE accounts, SELECT, UPDATE tellers, UPDATE branches, INSERT, END.
 const STATEMENTS: u64 = 7;
-/// The same without the tellers and branches (`pgbench -N`), for whose few rows clients would wait.
+/// Statements without those on tellers and branches (`pgbench -N`), for whose few rows clients would wait.
 const STATEMENTS_WITHOUT_ROW_LOCKS: u64 = 5;
-/// What pgbench asks before it begins, outside of any transaction block: how many branches there are, and whether the
+/// pgbench's queries before it begins, outside of any transaction block: the number of branches, and whether the
 /// accounts are partitioned.
 const SETUP_QUERIES: u64 = 2;
 /// The tables are made by one statement string, which is one transaction.

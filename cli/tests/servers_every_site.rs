@@ -52,7 +52,7 @@ fn sql(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// What a client wrote to its two streams.
+/// The output of a client on its two streams.
 type Said = (String, String);
 
 fn mixed_postgres(server: &RunningPostgreSql) -> Said {
@@ -165,7 +165,7 @@ fn mariadb() {
     );
 }
 
-/// What a server answers to bytes on one connection, without what depends on the moment and the port.
+/// The answer of a server to bytes on one connection, without the parts that depend on the time and the port.
 fn exchange(port: u16, request: &[u8]) -> Vec<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
     stream.write_all(request).unwrap();

@@ -26,7 +26,7 @@ use support::servers::{
 /// Variable with the flipper's orders.
 const ORDERS: &str = "EVENKEEL_TEST_FLIPPER";
 
-/// How long the load runs at least; `EVENKEEL_FLIP_SECONDS` overrides it for a longer look.
+/// Shortest length of the load; `EVENKEEL_FLIP_SECONDS` overrides it for a longer test.
 fn load_length() -> Duration {
     let asked = std::env::var("EVENKEEL_FLIP_SECONDS").ok();
     let seconds = asked.and_then(|text| text.parse().ok());
@@ -121,7 +121,7 @@ impl Drop for Flipper {
     }
 }
 
-/// What holds after any load.
+/// Conditions after any load.
 #[track_caller]
 fn assert_flipped(result: &Value) {
     eprintln!("flips: {result}");

@@ -16,7 +16,7 @@ use serde_json::Value;
 use support::build::EVENKEEL;
 use support::servers::{Profiler, assert_ends, count, nodes};
 
-/// What each server answers before the load begins, to show that it is up.
+/// Requests that each server answers before the load begins, to show that it is up.
 const READY: u64 = 1;
 
 /// A server under its preset.
@@ -159,7 +159,7 @@ fn nginx_with_a_limit() -> Nginx {
     }
 }
 
-/// How many requests nginx has begun, that for this number among them.
+/// Number of requests that nginx has begun, including the one for this number.
 #[track_caller]
 fn nginx_requests(profiled: &UnderPreset) -> u64 {
     let status = http_get(profiled.server.port(), "/status").unwrap();
@@ -182,7 +182,7 @@ fn others_turns(profile: &Value) -> Option<f64> {
     node["mean_ns"].as_f64()
 }
 
-/// One thread serves long answers at a limited rate and short ones in between, so that the long ones wait for their turn.
+/// One thread serves long answers at a limited rate and short ones in between, so the long ones wait for their turn.
 ///
 /// Two connections with short answers keep the thread busy. The requests that wait for a turn are the long ones, few,
 /// at 50 ms each. Sixteen at a time make them a part of the variance that the tree shows.
@@ -214,7 +214,7 @@ fn nginx() {
     assert!(others.is_some_and(|mean_ns| mean_ns > 0.0), "{profile:#}");
 }
 
-/// The same long answers one after another have to wait, too, but for nobody.
+/// The long answers one after another have to wait, too, but for no other request.
 #[test]
 fn nginx_with_one_request_at_a_time() {
     let Some(profiled) = UnderPreset::start("nginx", nginx_with_a_limit().prepare(), "ab") else {

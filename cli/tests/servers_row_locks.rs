@@ -83,7 +83,7 @@ const RELEASES_OF_LOCKS: [&str; 4] = [
     "ProcReleaseLocks",
     "LockReleaseAll",
 ];
-/// How a backend sleeps at its latch: in epoll_wait.
+/// The wait of a backend at its latch: in epoll_wait.
 const LATCH: &str = "waits: any of several descriptors";
 
 /// Sixteen backends under pgbench at scale 1, with further arguments.
@@ -254,7 +254,7 @@ fn connections(socket: &Path) -> usize {
     all.lines().filter(connected).count()
 }
 
-/// One client's transactions on one row: a run of the `mariadb` client, which ends at the first error.
+/// A client's transactions on one row: a run of the `mariadb` client, which ends at the first error.
 fn count_up(server: &RunningMariaDb, row: u64) {
     let transaction =
         format!("BEGIN; UPDATE counter SET value = value + 1 WHERE id = {row}; COMMIT;\n");

@@ -30,7 +30,7 @@ fn simulate_in(folder: &Path, line: &str) -> Run {
     finish(command.spawn().unwrap())
 }
 
-/// What it prints; nothing on standard error, where progress is for terminals only.
+/// The output; standard error is empty, because progress is for terminals only.
 #[track_caller]
 fn simulate(line: &str) -> String {
     let run = simulate_in(folder().path(), line).ended(0);

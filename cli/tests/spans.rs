@@ -339,7 +339,7 @@ fn said_of(said: &str, before: &str, after: &str) -> (u64, u64) {
     (number(first).unwrap(), number(rest).unwrap_or_default())
 }
 
-/// What all nodes of a name take together.
+/// The joint time of all nodes of a name.
 fn mean_ns(node: &Value, name: &str) -> f64 {
     if node["name"] == name {
         return number(node, "mean_ns");
@@ -348,7 +348,7 @@ fn mean_ns(node: &Value, name: &str) -> f64 {
     children.map(|child| mean_ns(child, name)).sum()
 }
 
-/// What cannot be joined at all is refused, with what to do.
+/// Recordings without a joinable interval are refused, with what to do.
 #[test]
 fn recordings_that_name_no_span() {
     let place = Place::new();
@@ -423,7 +423,7 @@ fn sdks() -> Option<PathBuf> {
     None
 }
 
-/// What a profiler printed that was ended by Ctrl-C, and what it said.
+/// The output and messages of a profiler that was ended by Ctrl-C.
 fn interrupted(mut profiler: Child, mut said: BufReader<ChildStderr>) -> (Value, String) {
     signal(profiler.id() as i32, libc::SIGINT);
     let (mut printed, mut rest) = (String::new(), String::new());

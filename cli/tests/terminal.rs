@@ -1,4 +1,4 @@
-//! What a person sees: help with examples, progress and colour on a terminal and nowhere else.
+//! The user's view: help with examples, and progress and colour on a terminal and nowhere else.
 
 mod support;
 
@@ -209,7 +209,7 @@ fn large_traces() -> String {
     (0..LARGE / much.len()).map(document).collect()
 }
 
-/// What is read for long says how much of it is left to read, on a terminal.
+/// On a terminal, long reading shows how much is left.
 #[test]
 fn long_reading_says_how_much_is_left() {
     let place = Place::new();

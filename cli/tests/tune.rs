@@ -15,7 +15,7 @@ fn postgres() -> Option<(RunningPostgreSql, String)> {
     tuning::postgres(&[("commit_delay", "77")])
 }
 
-/// What `ALTER SYSTEM` has written.
+/// The file that `ALTER SYSTEM` writes.
 fn kept(server: &RunningPostgreSql) -> String {
     let sql = "SELECT name, setting FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf' ORDER BY name";
     server.psql(sql).unwrap()

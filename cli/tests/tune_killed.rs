@@ -1,4 +1,4 @@
-//! What a killed `evenkeel tune` or `evenkeel bench` leaves of a private server, at whatever moment, and who removes it.
+//! Remains of a private server after `evenkeel tune` or `evenkeel bench` was killed at any time, and their removal.
 
 mod support;
 

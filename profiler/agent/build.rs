@@ -1,4 +1,4 @@
-//! How the agent is linked.
+//! Linking of the agent.
 //!
 //! Its build id distinguishes it from older ones, which not every linker writes unasked.
 //!

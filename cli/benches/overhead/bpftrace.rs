@@ -1,4 +1,4 @@
-//! The same functions timed by bpftrace, the tool that an administrator has at hand.
+//! Times the same functions by bpftrace, an administrator's usual tool.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

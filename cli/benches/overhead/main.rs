@@ -1,4 +1,4 @@
-//! What profiling costs a server: `cargo bench -p evenkeel --bench overhead [-- ROUNDS SECONDS [SERVER] [NAME..]]`.
+//! Cost of profiling for a server: `cargo bench -p evenkeel --bench overhead [-- ROUNDS SECONDS [SERVER] [NAME..]]`.
 //!
 //! SERVER is one of:
 //! - `cpu` (the default): PostgreSQL with pgbench's simple-update and fsync off, so that the processor is the limit;
@@ -33,10 +33,10 @@ use subject::{Maria, Postgres, Subject};
 /// Load before a measurement, s: caches fill, and a session settles within its budget.
 const WARM_S: u32 = 2;
 
-/// One thing to compare with the plain server.
+/// A variant to compare with the plain server.
 struct Variant {
     name: String,
-    /// What the server is started behind.
+    /// The command that starts the server.
     wrap: Option<Vec<OsString>>,
     /// A bpftrace program to run during the measurement.
     trace: Option<String>,
@@ -46,7 +46,7 @@ struct Variant {
     shares: Vec<f64>,
 }
 
-/// What was asked for.
+/// The requested run.
 struct Asked {
     rounds: u32,
     seconds: u32,

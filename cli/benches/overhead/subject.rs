@@ -18,7 +18,7 @@ pub trait Subject: Sync {
     fn folder(&self) -> &Path;
     /// Process id of the server, which runs.
     fn pid(&self) -> u32;
-    /// What `--preset` calls it.
+    /// Its name for `--preset`.
     fn preset(&self) -> &'static str;
 }
 

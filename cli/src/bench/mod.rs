@@ -56,7 +56,7 @@ enum Command {
     Compare(compare::Arguments),
 }
 
-/// One benchmark.
+/// A single benchmark.
 #[derive(Args, Clone, Debug)]
 struct Single {
     #[command(flatten)]

@@ -22,7 +22,7 @@ pub struct Options {
         help = format!("The workload: {}", catalogue::NAMES.join(", "))
     )]
     workload: Option<String>,
-    /// What is put under load: embedded, postgres, mariadb, sqlite (each private), mariadb:10.2.11 (an official build
+    /// The target of the load: embedded, postgres, mariadb, sqlite (each private), mariadb:10.2.11 (an official build
     /// or its directory, see scripts/install.sh), a running server's URL, or sqlite:FILE
     #[arg(
         long,

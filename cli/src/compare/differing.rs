@@ -1,9 +1,9 @@
-//! What differs between the recordings of both sides, beside their intervals.
+//! Differences between the recordings of both sides, other than their intervals.
 
 use evenkeel_recording::Meta;
 use evenkeel_report::compare::Difference;
 
-/// Of all recordings of each side.
+/// Differences between all recordings of each side.
 pub fn of(metas: &[Vec<Meta>; 2]) -> Vec<Difference> {
     type Value = fn(&Meta) -> String;
     let with = |meta: &Meta| if meta.waits { "with" } else { "without" }.to_owned();

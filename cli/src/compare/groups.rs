@@ -12,7 +12,7 @@ use super::Arguments;
 use crate::output::{self, Failure};
 use crate::report;
 
-/// What recordings are grouped by.
+/// Attributes that group recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// The machine

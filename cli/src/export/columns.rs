@@ -12,7 +12,7 @@ use crate::output::Failure;
 use crate::progress::Reading;
 use crate::report::{self, Ranking};
 
-/// How long sums are kept for, unless `--summary=DURATION` says otherwise.
+/// Period of sums, unless `--summary=DURATION` says otherwise.
 const MINUTE_NS: u64 = 60_000_000_000;
 
 /// Writes the recordings as tables below a directory.

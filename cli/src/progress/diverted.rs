@@ -1,4 +1,4 @@
-//! What the command prints while the screen is taken: the end of it is printed afterwards.
+//! Output of the command while the screen is taken: its end is printed afterwards.
 
 use std::collections::VecDeque;
 use std::fs::File;

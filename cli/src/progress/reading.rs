@@ -1,4 +1,4 @@
-//! How far the reading of recordings, and of files of spans, is.
+//! Progress of reading recordings, and files of spans.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Shared {
 }
 
 impl Reading {
-    /// Of these files.
+    /// Progress of reading these files.
     pub fn of(paths: &[PathBuf]) -> Reading {
         let name = match paths {
             [path] => file_name(path),
@@ -48,7 +48,7 @@ impl Reading {
         Reading::named(&name)
     }
 
-    /// Of a file of spans.
+    /// Progress of reading a file of spans.
     pub fn of_spans(path: &Path) -> Reading {
         Reading::named(&file_name(path))
     }

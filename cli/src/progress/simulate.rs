@@ -1,10 +1,10 @@
-//! How far simulations are.
+//! Progress of simulations.
 
 use evenkeel_simulate::Progress;
 
 use super::Line;
 
-/// How far they are.
+/// The line of progress.
 const SIMULATING: &str =
     "simulating {wide_bar} {percent} % of {human_len} transactions, {eta} left";
 

@@ -104,7 +104,7 @@ pub struct Arguments {
     /// constant:1]
     #[arg(long, value_name = "WORK")]
     work: Option<String>,
-    /// How deadlocks are resolved, or prevented
+    /// Resolution or prevention of deadlocks
     #[arg(long, value_enum, default_value_t = Deadlocks::Youngest)]
     deadlocks: Deadlocks,
     /// Against starvation: none, barrier, ageing:SIZE_PER_SECOND, bypass:OVERTAKES [default: what the papers do for each schedule]
@@ -339,7 +339,7 @@ impl Deadlocks {
     }
 }
 
-/// What is drawn, by the file's name.
+/// The kind of plot, by the file's name.
 enum PlotKind {
     Svg,
     Html,

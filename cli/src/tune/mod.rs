@@ -26,7 +26,7 @@ use crate::values::duration;
 pub struct Arguments {
     #[command(flatten)]
     options: Options,
-    /// What to minimise: p99, p99.9, variance, mean, or l3 (the third norm of latency, which weights the tail)
+    /// Quantity to minimise: p99, p99.9, variance, mean, or l3 (the third norm of latency, which weights the tail)
     #[arg(
         long,
         value_name = "WHAT",
@@ -45,8 +45,8 @@ pub struct Arguments {
     /// Time for all runs; loading the data is not included
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = duration, help_heading = "Search")]
     budget: Duration,
-    /// What may be given up: durability (a crash may lose acknowledged commits), restart (of a server that evenkeel
-    /// did not start)
+    /// Permitted losses: durability (a crash may lose acknowledged commits), restart (of a server that evenkeel did
+    /// not start)
     #[arg(
         long,
         value_name = "WHAT",
@@ -102,7 +102,7 @@ pub struct Arguments {
     restore: bool,
 }
 
-/// What may be given up.
+/// Permitted losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Allowed {
     Durability,

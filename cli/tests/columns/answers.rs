@@ -19,7 +19,7 @@ fn text<'a>(row: &'a Value, name: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no {name} in {row:#}"))
 }
 
-/// What doubles allow: sums are exact, and what is made of them is rounded a few times.
+/// Tolerance of doubles: sums are exact, and results are rounded a few times.
 #[track_caller]
 fn near(found: f64, expected: f64, of: &str) {
     let close = (found - expected).abs() <= 1e-8 * expected.abs() + 1e-9;

@@ -197,7 +197,7 @@ fn assert_found(profile: &Value, name: &str) {
     assert!(is_found, "{name}: {:#}", profile["tree"]);
 }
 
-/// What runs after the first rest was not there when the search began: inner, one call below late.
+/// The calls that run after the first rest were not there when the search began: inner, one call below late.
 #[test]
 fn a_load_that_changes() {
     let profile = across_a_change("phases", "20000");
@@ -523,7 +523,8 @@ fn slow_intervals_of_many_calls_are_kept() {
     assert!(reported.contains("lost records"), "{reported}");
 }
 
-/// One interval in 5,000 stalls for 40 ms. Where not all can be taken in, every stall is, and they are the answer.
+/// One interval in 5,000 stalls for 40 ms. Where not all can be recorded, every stall is, and the stalls are the
+/// answer.
 #[test]
 fn rare_stalls_are_all_kept() {
     const ONE_IN: f64 = 5_000.0;

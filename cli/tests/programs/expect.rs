@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// What a share may be off beside its error: self-cost, the two reads of the clock inside each truth.
+/// Tolerance of a share in addition to its error: self-cost, and the two reads of the clock inside each measured
+/// stage.
 pub const FLOOR: f64 = 0.02;
 /// Smaller covariances are not listed in profiles.
 const COVARIANCE_MIN: f64 = 1e-4;
@@ -99,7 +100,7 @@ pub struct Planted {
 }
 
 impl Planted {
-    /// How far noise may have moved a share; and the latency is at least what was planted.
+    /// The possible effect of noise on a share; also asserts that the latency is at least the planted one.
     #[track_caller]
     pub fn noise(&self, profile: &Value) -> f64 {
         let speed = ticks_per_ns();
@@ -132,7 +133,7 @@ impl Planted {
     }
 }
 
-/// What a program measured itself: one row an interval, the latency first.
+/// A program's own measurement: a row an interval, the latency first.
 pub struct Truth {
     rows: Vec<Vec<f64>>,
 }

@@ -23,7 +23,7 @@ pub fn measured(name: &str, interval: &str, intervals: u64) -> (Value, u64) {
     measured_with(&[], name, interval, intervals)
 }
 
-/// How often a measurement is repeated for less noise.
+/// Number of measurements to find a quiet one.
 const TRIES: usize = 4;
 /// Noise that leaves a wrong expectation no room.
 const QUIET_ENOUGH: f64 = 0.05;
@@ -44,7 +44,8 @@ pub fn quietest<T>(measure: impl Fn() -> T, noise: impl Fn(&T) -> f64) -> T {
     quietest.expect("at least one try").1
 }
 
-/// The same, as quiet as this machine lets it be: noise widens what [`Planted::assert_share`] lets pass.
+/// The profile of a run that is as quiet as this machine permits: noise widens the tolerance of
+/// [`Planted::assert_share`].
 pub fn measured_quietly(
     planted: &Planted,
     name: &str,
@@ -55,17 +56,17 @@ pub fn measured_quietly(
     quietest(measure, |(profile, _)| planted.noise(profile))
 }
 
-/// The same with a budget that lets every interval be recorded, however busy the machine.
+/// The profile of a run with a budget that lets every interval be recorded, however busy the machine.
 pub fn measured_all(name: &str, interval: &str, intervals: u64) -> (Value, u64) {
     measured_with(&EVERY_INTERVAL, name, interval, intervals)
 }
 
-/// The same with any options.
+/// The profile of a run with any options.
 pub fn measured_with(options: &[&str], name: &str, interval: &str, intervals: u64) -> (Value, u64) {
     measured_program(options, &program(name), interval, intervals)
 }
 
-/// The same of an executable.
+/// The profile of a run of an executable.
 pub fn measured_program(
     options: &[&str],
     program: &Path,
@@ -86,7 +87,7 @@ pub fn measured_once(options: &[&str], name: &str, interval: &str, intervals: u6
     closed(quiet_run(options, &program(name), interval, intervals))
 }
 
-/// The same of an executable, unchecked.
+/// The profile of an executable's run, unchecked.
 pub fn quiet_run(options: &[&str], program: &Path, interval: &str, intervals: u64) -> Value {
     let place = Place::new();
     let _quiet = quiet();

@@ -61,7 +61,7 @@ fn what_goes_on_inside_another_function_is_not_seen() {
     assert!(why.contains("by a jump"), "{why}");
 }
 
-/// The same of a function that makes calls where it is, too.
+/// Such a function that also makes calls in its own code.
 #[test]
 fn what_goes_on_elsewhere_beside_its_calls_is_not_seen() {
     let program = program_with("jumps_inside", "calls_too", &["-DCALLS_TOO"]);
@@ -88,7 +88,7 @@ fn generated_code_is_said_to_be_that() {
     assert_eq!(named(&profile, "body of run_interval").len(), 0);
 }
 
-/// What the report says of a function that it does not see into.
+/// The report's reason for not seeing into a function.
 fn why_unseen<'p>(profile: &'p Value, name: &str) -> &'p str {
     let unseen = profile["unseen"].as_array().unwrap();
     let found = unseen.iter().find(|unseen| unseen["name"] == name);
@@ -182,7 +182,7 @@ const AROUND: Planted = Planted {
     variance: 4e8,
 };
 
-/// What an interval between two calls does is found in the functions that were active at both.
+/// Calls between two boundary calls are found in the functions that were active at both.
 #[test]
 fn what_runs_between_two_calls_is_opened() {
     let name = "open_request..close_request";
@@ -197,7 +197,7 @@ fn what_runs_between_two_calls_is_opened() {
     );
 }
 
-/// The same where the program says itself where its intervals begin and end, and nobody says which functions they run in.
+/// Annotated intervals, without a hint at the functions that they run in.
 #[test]
 fn what_runs_in_an_annotated_interval_is_opened() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
@@ -219,7 +219,7 @@ fn what_runs_in_an_annotated_interval_is_opened() {
     assert!(ticks > 0.9 * AROUND.mean, "{:#}", profile["tree"]);
 }
 
-/// What a function of the C library calls back is timed below it, whether its caller names that function or was given it.
+/// A callback of a C library function is timed below it, whether its caller names the callback or was given it.
 #[test]
 fn what_is_called_back_by_the_c_library_is_opened() {
     let planted = Planted {

@@ -14,7 +14,7 @@ fn check(name: &str, interval: &str, block: u64) {
     check_built(&program(name), interval, block);
 }
 
-/// The same of an executable.
+/// Checks an executable.
 fn check_built(program: &Path, interval: &str, block: u64) {
     let place = Place::new();
     let options = ["--interval", interval];
@@ -23,7 +23,7 @@ fn check_built(program: &Path, interval: &str, block: u64) {
     check_against_bare(&place, program, interval, intervals, &profiled);
 }
 
-/// The same where the number of intervals is given: children of such a program are part of its answer.
+/// Checks with a given number of intervals: children of such a program are part of its answer.
 fn check_counted(name: &str, interval: &str, intervals: u64) {
     let place = Place::new();
     let options = ["--interval", interval];

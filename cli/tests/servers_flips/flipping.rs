@@ -26,7 +26,7 @@ const SITES: usize = 3000;
 /// Pause between two generations.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// How many generations, and applications of a plan by a process, are a trial; and under how many intervals.
+/// Numbers of generations, of applications of a plan by a process, and of intervals that make a trial.
 const ENOUGH_FLIPS: u32 = 60;
 const ENOUGH_INTERVALS: u64 = 2000;
 

@@ -51,7 +51,7 @@ pub fn start(tool: &str, arguments: &[&str]) -> Running {
 }
 
 impl Running {
-    /// What it wrote to its output, once it ended well.
+    /// Its output, once it ended well.
     #[track_caller]
     pub fn output(self) -> String {
         let output = self.child.wait_with_output().unwrap();

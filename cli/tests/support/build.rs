@@ -74,7 +74,7 @@ pub fn program(name: &str) -> PathBuf {
     once(&source(name), name)
 }
 
-/// The same with further options of the compiler, which go last; `variant` distinguishes it from others.
+/// Builds a program with further options of the compiler, which go last; `variant` distinguishes it from others.
 #[allow(dead_code)] // not every test program builds one in several ways
 pub fn program_with(name: &str, variant: &str, options: &[&str]) -> PathBuf {
     // The programs print their own name, and are recognised by it.

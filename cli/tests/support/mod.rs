@@ -1,4 +1,5 @@
-//! What the end-to-end tests share: the agent, the known-answer programs, and runs of the command whose leftovers show.
+//! Shared parts of the end-to-end tests: the agent, the known-answer programs, and runs of the command that reveal
+//! leftovers.
 
 #![allow(dead_code)] // each test binary uses a part
 

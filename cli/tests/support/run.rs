@@ -63,7 +63,7 @@ impl Run {
         self
     }
 
-    /// How many intervals the known-answer program of this name says that it ran.
+    /// Number of intervals that the known-answer program of this name printed.
     #[track_caller]
     pub fn printed_intervals(&self, name: &str) -> u64 {
         let printed = self.stdout.lines().find_map(|line| {
@@ -257,7 +257,7 @@ pub fn has_opened_all(line: &str) -> bool {
     line.ends_with("nothing left to expand")
 }
 
-/// How many intervals a line of a session's progress says were measured.
+/// Number of measured intervals in a line of a session's progress.
 pub fn intervals_so_far(line: &str) -> Option<u64> {
     let (before, _) = line.split_once(" intervals: ")?;
     let digits = before.rsplit(' ').next()?.replace(',', "");
@@ -270,7 +270,7 @@ pub fn finish(child: Child) -> Run {
     finish_hearing(child, |_| ())
 }
 
-/// The same for a session, which is interrupted once it says something like this.
+/// Finishes a session, which is interrupted once it prints such a line.
 #[track_caller]
 pub fn interrupted_once(session: Child, said: fn(&str) -> bool) -> Run {
     let pid = session.id() as i32;
@@ -281,7 +281,7 @@ pub fn interrupted_once(session: Child, said: fn(&str) -> bool) -> Run {
     })
 }
 
-/// The same; `hear` is given each line of standard error as it comes.
+/// Finishes a run; `hear` gets each line of standard error.
 #[track_caller]
 pub fn finish_hearing(mut child: Child, mut hear: impl FnMut(&str) + Send + 'static) -> Run {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::build::{EVENKEEL, agent};
 use super::run::{eventually, has_opened_all, runs, signal};
 
-/// What servers say when one of their processes crashes, in their own words.
+/// Messages of servers when one of their processes crashes.
 const CRASHES: [&str; 6] = [
     "terminated by signal",
     "PANIC:",

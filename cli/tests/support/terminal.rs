@@ -72,7 +72,7 @@ impl Terminal {
         self.watch_until(child, |_| {})
     }
 
-    /// The same; `seen` is shown the screen now and then and may type.
+    /// Watches until `seen` is satisfied; it is shown the screen at times and may type.
     pub fn watch_until(
         self,
         mut child: Child,

@@ -85,7 +85,7 @@ impl State {
         self.run(&[&["--restore"], arguments].concat())
     }
 
-    /// How many journals there are.
+    /// Number of journals.
     pub fn journals(&self) -> usize {
         self.journals_in().read_dir().map_or(0, Iterator::count)
     }

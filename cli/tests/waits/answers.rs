@@ -14,7 +14,7 @@ use crate::support::run::Run;
 
 const OUTSIDE: &str = "thread outside of intervals";
 
-/// Who ended the longest waits for such an object: its open calls.
+/// The waker of the longest waits for such an object: its open calls.
 #[track_caller]
 fn holder<'a>(profile: &'a Value, object: &str) -> &'a Value {
     let waits = profile["waits"].as_array().unwrap();
@@ -63,7 +63,7 @@ fn a_mutex_held_by_a_background_thread() {
     assert_waits_for_a_mutex(&program("waits_mutex"), "pthread_mutex_lock");
 }
 
-/// The same under its names of C11, under which the C library has the same functions once more.
+/// A mutex under its names of C11: separate functions of the C library.
 #[test]
 fn a_mutex_of_c11() {
     let names = [
@@ -121,7 +121,7 @@ fn a_pipe_between_processes() {
     assert_eq!(outermost(&read["holder_calls"]), "answer");
 }
 
-/// The same through semaphores, which each process has at another address.
+/// Semaphores, which each process has at another address.
 #[test]
 fn semaphores_between_processes() {
     let (profile, _) = Planted::new("waits_semaphore", "run_interval").measured();

@@ -40,7 +40,7 @@ fn a_queue_with_too_few_workers() {
     assert_eq!(number(&profile, "intervals_seen") as u64, INTERVALS);
 }
 
-/// The same from Rust.
+/// The queue of a Rust program.
 #[test]
 fn a_queue_of_a_rust_program() {
     let pool = example("evenkeel-annotate", "pool");
@@ -159,7 +159,7 @@ fn tasks_that_spawn_tasks() {
     assert_at_least(path(&profile["tree"], &["queued"]), 4.0 * 150_000.0);
 }
 
-/// How long tasks of a pool wait depends on the machine; how many are on a path does not.
+/// The waiting time of a pool's tasks depends on the machine; their number on a path does not.
 #[test]
 fn tasks_that_spawn_tasks_in_a_pool() {
     let (profile, _) = Planted::new("waits_tasks", REQUEST)

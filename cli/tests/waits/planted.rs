@@ -90,7 +90,7 @@ impl Planted {
         self.measured_in(&Place::new())
     }
 
-    /// The same with what the program measured itself.
+    /// The profile with the program's own measurement.
     #[track_caller]
     pub fn with_truth(self) -> (Value, Truth) {
         let place = Place::new();

@@ -33,7 +33,7 @@ fn what_a_holder_does_is_opened_under_the_wait() {
     );
 }
 
-/// The same, and nobody names a function of the holder's: it is found on the stack of the thread that releases the mutex.
+/// No function of the holder is named: it is found on the stack of the thread that releases the mutex.
 #[test]
 fn a_holder_that_nobody_named_is_found() {
     let (profile, _) = Planted::at(&program("waits_holder"), "run_interval")

@@ -6,7 +6,7 @@ use super::expect::{number, ticks_per_ns};
 use super::planted::{Planted, assert_partition, child, path};
 
 const READY: &str = "runnable, waiting for a CPU";
-/// What the profiler says where it may not ask the kernel.
+/// The profiler's warning where it may not ask the kernel.
 const NOT_TOLD_APART: &str = "run-queue delay and blocked time are not told apart";
 
 /// Mean nanoseconds at a node that are not [`READY`], and those that are.

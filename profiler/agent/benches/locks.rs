@@ -1,4 +1,4 @@
-//! What an uncontended lock costs under the agent: `cargo bench -p evenkeel-agent`.
+//! Cost of an uncontended lock under the agent: `cargo bench -p evenkeel-agent`.
 //!
 //! Runs `locks.c` in turn without the agent, with it and waits off, and with waits on. Prints medians over the runs,
 //! in ns for each round.

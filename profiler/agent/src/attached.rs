@@ -1,8 +1,8 @@
 //! Joining a session in a process that has long been running: `evenkeel attach` brings this library in and calls it, on a thread of
 //! the target that it has stopped at a safe point.
 //!
-//! What preloading does by the order of libraries is done by changing what is bound already ([`bound`]). The same library serves
-//! one session after another; the memory of the last one stays until the next takes its place.
+//! Preloading works by the order of libraries. Here existing bindings are changed instead ([`bound`]). The same
+//! library serves one session after another; the memory of the last one stays until the next takes its place.
 
 use core::sync::atomic::{AtomicBool, Ordering::*};
 

@@ -24,7 +24,7 @@ pub enum Which {
     /// Functions that could block SIGTRAP, change its handler, forbid system calls, or leave hooked calls, and
     /// unwinders, which must find the way out of hooked calls.
     Always,
-    /// Those that wait, too.
+    /// Functions that wait, too.
     All,
 }
 

@@ -1,4 +1,4 @@
-//! What a probe costs on this machine: a trampoline around a function that does nothing, called in a loop.
+//! Cost of a probe on this machine: a trampoline around an empty function, called in a loop.
 
 use core::ptr;
 use core::sync::atomic::Ordering::*;

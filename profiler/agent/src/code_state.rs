@@ -1,5 +1,5 @@
-//! What this process' code is at: which plan it follows, whether it may still change, whether the session is over. [`crate::plan`]
-//! changes it; whoever records asks.
+//! The state of this process' code: the plan that it follows, whether it may still change, and whether the session is
+//! over. [`crate::plan`] changes it; recording code reads it.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 

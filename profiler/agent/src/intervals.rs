@@ -184,7 +184,7 @@ pub fn begin(thread: &mut Thread, arena: Arena, label: impl FnOnce() -> Found) -
     true
 }
 
-/// What becomes of an interval that begins now, one that stays on its thread or one with a key.
+/// Treatment of an interval that begins now, one that stays on its thread or one with a key.
 pub enum Beginning {
     /// It is recorded under this plan.
     Recorded(Stamp),

@@ -75,7 +75,7 @@ fn has_sanitizer() -> bool {
     .any(|name| unsafe { !libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).is_null() })
 }
 
-/// How signals are answered.
+/// Answers to signals.
 const ANSWERS: signals::Answers = signals::Answers {
     breakpoint: plan::on_trap,
     fault: on_fault,
@@ -91,7 +91,7 @@ fn on_fault(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool {
     goes_on
 }
 
-/// What every part does when a thread ends and when the process forks, in the order in which it must be done.
+/// Actions of every part when a thread ends and when the process forks, in the required order.
 pub const LIFE: Handlers = Handlers {
     thread_ends,
     before_fork,

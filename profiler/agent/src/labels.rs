@@ -64,7 +64,7 @@ impl Found {
         }
     }
 
-    /// How many records it takes.
+    /// Number of its records.
     pub fn records(&self) -> usize {
         match *self {
             Found::Nothing => 0,
@@ -73,7 +73,7 @@ impl Found {
         }
     }
 
-    /// One of these records.
+    /// A record among them.
     pub fn record(&self, index: usize) -> Record {
         match *self {
             Found::Nothing => Record::from_label_words(0, 0),

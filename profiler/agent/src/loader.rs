@@ -32,7 +32,7 @@ static LOCKS: [AtomicPtr<Mutex>; LOCKS_MAX] =
 /// The list's lock belongs to a thread that does not exist in this process.
 static NEVER_FREE: AtomicBool = AtomicBool::new(false);
 
-/// What `dl_iterate_phdr` calls.
+/// The function that `dl_iterate_phdr` calls.
 pub type Callback = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
 
 /// Shows each file of the list to `callback`, with `data`. None where the list cannot be had.
@@ -103,7 +103,7 @@ unsafe extern "C" fn find(info: *mut libc::dl_phdr_info, _: usize, own: *mut c_v
 fn is_held(mutex: &Mutex, own: i32) -> bool {
     /// `PTHREAD_MUTEX_RECURSIVE_NP`.
     const RECURSIVE: i32 = 1;
-    /// How often it may be held by one thread; more is no count.
+    /// Most times that one thread may hold it; a larger number is no count.
     const TIMES_MAX: u32 = 64;
     mutex.owner.load(Relaxed) == own
         && matches!(mutex.lock.load(Relaxed), 1 | 2)

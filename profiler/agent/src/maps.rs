@@ -1,4 +1,4 @@
-//! What `/proc/self/maps` says of an address.
+//! The mapping of an address in `/proc/self/maps`.
 
 use core::ffi::CStr;
 

@@ -17,13 +17,13 @@ pub const LOADED_MAX: usize = 192;
 pub struct Modules {
     list: [LoadedModule; LOADED_MAX],
     len: usize,
-    /// What a pass has found so far. Not on the stack: a thread may have only a few kilobytes of one.
+    /// Modules that a pass has found so far. Not on the stack, because a thread may have only a few kilobytes of one.
     fresh: [LoadedModule; LOADED_MAX],
     /// glibc's counts of loads and unloads when the list was made.
     changes: (u64, u64),
 }
 
-/// What `dl_iterate_phdr` reports of one file.
+/// `dl_iterate_phdr`'s report of one file.
 struct Seen<'a> {
     bias: u64,
     low: u64,
@@ -126,10 +126,10 @@ impl Modules {
 struct Pass<'a> {
     modules: &'a mut Modules,
     arena: Arena,
-    /// How many were found.
+    /// Number of files found.
     len: usize,
     executable: Option<usize>,
-    /// How many files the loader will report, and has.
+    /// Number of files that the loader will report, and has.
     total: usize,
     seen: usize,
     then: &'a mut dyn FnMut(&[LoadedModule]),

@@ -19,13 +19,13 @@ use crate::next::Next;
 use crate::verdict::{is_over, nap, verdict};
 use crate::{bound, code_state, loader, waits};
 
-/// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
+/// How often a busy thread checks whether libraries were loaded, in ticks (some tens of milliseconds).
 const MODULES_PERIOD_TICKS: u64 = 100_000_000;
 
 /// How often a look-up asks for a verdict before it continues without one: two seconds.
 const VERDICT_NAPS: u32 = 10_000;
 
-/// How often a session that attaches asks for the lock: two seconds.
+/// How often an attaching session asks for the lock: two seconds.
 const LOCK_NAPS: u32 = 10_000;
 
 /// Threads that can begin intervals after the process confined itself; further ones are not recorded.
@@ -159,7 +159,7 @@ pub fn poll_patiently(arena: Arena) -> bool {
     true
 }
 
-/// What is due is done, with the lock held, which is given back.
+/// Does what is due, with the lock held, and releases the lock.
 fn follow(arena: Arena) {
     let now = now_ticks();
     let (over, stale) = (has_failed() || is_over(arena, now), is_stale(arena));

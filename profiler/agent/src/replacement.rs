@@ -17,7 +17,7 @@ use crate::next::Next;
 /// Arguments that are kept: no function has more.
 pub const ARGUMENTS_MAX: usize = 7;
 
-/// How far a call has come.
+/// Progress of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Progress {
@@ -32,11 +32,11 @@ pub enum Progress {
 /// A call in progress. The assembler of [`crate::arch::replacement`] pushes the words in this order, from the last.
 #[repr(C)]
 pub struct Call {
-    /// What the function was called with; those that it does not have are anything.
+    /// The function's arguments; the unused ones have any value.
     pub arguments: [u64; ARGUMENTS_MAX],
-    /// How far it has come.
+    /// Its progress.
     pub progress: Cell<Progress>,
-    /// What the C library's function has returned.
+    /// The result of the C library's function.
     pub result: Cell<u64>,
     /// The call that the thread was in before.
     pub outer: u64,

@@ -25,7 +25,7 @@ static SCRATCH: Scratch = Scratch(unsafe { core::mem::zeroed() });
 /// Room for records of signal handlers that run between a check of the limit and the reservation.
 const SIGNALS_BYTES: usize = 1024;
 
-/// How long a thread without a ring waits before it looks again, in ticks (some tens of milliseconds).
+/// Time that a thread without a ring waits before it looks again, in ticks (some tens of milliseconds).
 const RETRY_TICKS: u64 = 100_000_000;
 
 /// Lets the thread's calls run into nothing.

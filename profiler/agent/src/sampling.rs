@@ -14,7 +14,8 @@ pub fn skips(thread: &mut Thread, skip_65536: u32) -> bool {
     skip_65536 != 0 && next(thread) & 0xffff < skip_65536
 }
 
-/// Of intervals whose probes are bypassed at least one in eight is kept: they are few, and the cost of probes is measured by them.
+/// At least one in eight of the intervals whose probes are bypassed is kept: they are few, and they measure the cost
+/// of probes.
 pub const BYPASSED_MOST: Keep = Keep::of_log2(3);
 
 /// The probability, as a weight, with which the interval that ends at `now` was kept; `None` if it is not kept.

@@ -23,7 +23,7 @@ struct Kept(UnsafeCell<libc::sigaction>);
 // while a signal of this number is being handled, which is a race of the target.
 unsafe impl Sync for Kept {}
 
-/// What the target wants, by the index in [`OWNED`].
+/// The target's wishes, by the index in [`OWNED`]. SAFETY: zero is SIG_DFL with an empty mask.
 // SAFETY: zero is SIG_DFL with an empty mask.
 static TARGET: [Kept; OWNED.len()] =
     [const { Kept(UnsafeCell::new(unsafe { zeroed() })) }; OWNED.len()];
@@ -33,7 +33,7 @@ static LOCK: AtomicBool = AtomicBool::new(false);
 /// How often the lock is tried: a handler of the target that interrupted the lock's holder would wait for ever.
 const SPINS: u32 = 1 << 20;
 
-/// How signals are answered.
+/// Answers to signals.
 #[derive(Clone, Copy)]
 pub struct Answers {
     /// A thread has executed a breakpoint. Returns whether it was the agent's, so that the thread continues.
@@ -83,7 +83,7 @@ fn handler_of(index: usize) -> usize {
     }
 }
 
-/// What the kernel is to have where the target wants this.
+/// The kernel's action for this wish of the target.
 fn installed(index: usize, target: &libc::sigaction) -> libc::sigaction {
     // SAFETY: zero is a valid `sigaction`.
     let mut action: libc::sigaction = unsafe { zeroed() };
@@ -206,7 +206,8 @@ next! {
 }
 
 interpose! {
-    /// What is answered here first is kept aside; the masks of other handlers do not block SIGTRAP.
+    /// The actions of signals that are answered here are kept aside; the masks of other handlers do not block
+    /// SIGTRAP.
     fn sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int = |real| {
         if !active() {
             return real(signal, action, old);

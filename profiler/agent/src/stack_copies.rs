@@ -54,7 +54,8 @@ pub fn copy_at_end(thread: &mut Thread, registers: [u64; 3], now: u64) {
     }
 }
 
-/// The same where an interval ends that may have begun on another thread: also if it is time for a copy of this one's.
+/// Like `copy_at_end`, for the end of an interval that may have begun on another thread: also copies this thread's
+/// stack if it is time.
 pub fn copy_at_end_anywhere(thread: &mut Thread, registers: [u64; 3], now: u64) {
     if is_due(thread, now) {
         thread.copied_at_begin = false;

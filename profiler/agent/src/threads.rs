@@ -13,7 +13,7 @@ next! {
     fn real_unlock = pthread_mutex_unlock(mutex: *mut libc::pthread_mutex_t) -> c_int;
 }
 
-/// What is to be done when a thread ends and when the process forks.
+/// Actions when a thread ends and when the process forks.
 pub struct Handlers {
     /// On the thread, before the C library takes it down.
     pub thread_ends: fn(),
@@ -25,7 +25,7 @@ pub struct Handlers {
     pub after_fork_in_child: fn(),
 }
 
-/// Those of [`watch`]; null before.
+/// The handlers of [`watch`]; null before.
 static HANDLERS: AtomicPtr<Handlers> = AtomicPtr::new(ptr::null_mut());
 
 fn handlers() -> Option<&'static Handlers> {

@@ -1,4 +1,4 @@
-//! What the session says of this process: whether a module is wanted, and whether the session is over.
+//! The session's verdicts on this process: whether a module is wanted, and whether the session is over.
 
 use core::sync::atomic::Ordering::*;
 
@@ -6,7 +6,7 @@ use evenkeel_wire::{Mode, ModuleState, now_ticks};
 
 use crate::arena::Arena;
 
-/// How often a waiting process looks for what it waits for.
+/// How often a waiting process checks for the verdict.
 const NAP_NS: i64 = 200_000;
 
 /// Whether the session is over: it has ended, or its lease has run out.

@@ -28,8 +28,8 @@ fn ends(run: &Run) -> [usize; 2] {
     [ends("Keep(0)"), ends("Keep(3)")]
 }
 
-/// Of 500 intervals ten are slow: all of these are recorded, and about one in eight of the others (of 490, 61 with a standard
-/// deviation of 7). All that is not recorded is counted with its latency.
+/// Ten of 500 intervals are slow: all of these are recorded, and about one in eight of the others (of 490, 61 with a
+/// standard deviation of 7). All unrecorded intervals are counted with their latency.
 #[test]
 fn the_slow_are_kept_and_the_quick_stand_for_several() {
     let how = How {

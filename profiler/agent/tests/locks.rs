@@ -1,4 +1,4 @@
-//! What the C library's locks record: every program's head says what happens in it, and each test what is expected of it.
+//! Records of the C library's locks: every program's head describes its events, and each test the expected records.
 
 mod harness;
 

@@ -17,7 +17,7 @@ const HOOKS: [Hook<'static>; 4] = [
     Hook::new("inside", Role::Inner),
 ];
 
-/// What the program's only thread recorded: where intervals begin and end, their labels, and which calls.
+/// Records of the program's only thread: beginnings and ends of intervals, their labels, and calls.
 fn course(waits: bool) -> Vec<String> {
     let how = How {
         waits,

@@ -6,7 +6,7 @@ use crate::findings::unseen::Unopened;
 use crate::findings::warnings::Warning;
 use crate::profile::{Machine, SamplingRule, Unpatched};
 
-/// What no record tells.
+/// Facts of a run that no record has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
     /// Intervals that could not begin because a ring was full.
@@ -15,7 +15,7 @@ pub struct RunFacts {
     /// Intervals counted and not recorded, to stay within the budget.
     #[serde(default)]
     pub sampled_out: u64,
-    /// How intervals are chosen, as the user wants it; absent where nobody said.
+    /// The user's rule for choosing intervals; absent where none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingRule>,
     /// Intervals that could not begin because the plan was being changed.
@@ -35,16 +35,16 @@ pub struct RunFacts {
     /// Where the names of functions are that have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// What a client may wait for that is in no interval, where a preset knows.
+    /// Waits of a client that are in no interval, where a preset knows them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,
     /// The machine, and for how long it was watched; absent where nobody says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// What of the profiler failed in the target; empty where nothing did.
+    /// The profiler's failure in the target; empty without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed: String,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 

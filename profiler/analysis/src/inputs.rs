@@ -1,4 +1,4 @@
-//! What a profile is made of, and how.
+//! Inputs and options of a profile.
 
 use std::collections::BTreeSet;
 
@@ -106,7 +106,7 @@ pub struct Inputs<'a> {
     pub round: &'a RoundSums,
     /// The round's index, from 0.
     pub round_index: usize,
-    /// What the others have found, with their index, the newest first.
+    /// Findings of the other rounds, with their index, the newest first.
     pub elsewhere: Vec<(usize, RoundFindings)>,
     /// Probes that were planted all the time in the rounds that it rests on; nothing where that is not known.
     pub planted_throughout: Option<BTreeSet<u32>>,
@@ -114,7 +114,7 @@ pub struct Inputs<'a> {
     pub together: Option<&'a Together>,
     /// Counts over the whole run.
     pub run: &'a RunCounts,
-    /// Of the intervals that lost records in the rounds it rests on, how long they took.
+    /// Durations of the intervals that lost records in the rounds it rests on.
     pub lost: Lost,
     /// Latencies of all intervals of the run.
     pub latencies: &'a Latencies,
@@ -126,11 +126,11 @@ pub struct Inputs<'a> {
     pub classes: &'a ClassTable,
     /// Names of attributes.
     pub attributes: &'a AttributeTable,
-    /// What was subtracted for each call.
+    /// Cost subtracted for each call.
     pub cost: ProbeCost,
-    /// Who the probes are.
+    /// The probes.
     pub sites: &'a SiteTable,
-    /// How to make the profile.
+    /// Options of the profile.
     pub options: &'a Options,
     /// Intervals were followed across threads.
     pub follows_waits: bool,

@@ -1,8 +1,8 @@
-//! What the analysis knows of each probe: whose call it times, not where it lies.
+//! The analysis' knowledge about each probe: the call that it times, not its address.
 
 use serde::{Deserialize, Serialize};
 
-/// What the time below a probe is spent on, as far as its name says.
+/// Kinds of the time below a probe, as far as its name tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -27,7 +27,7 @@ pub enum Kind {
     Others,
     /// Work of another thread for the same interval.
     Helper,
-    /// What was waited for had come, and the thread did not run yet.
+    /// The awaited event has come, and the thread does not run yet.
     Woken,
     /// Handed over and not yet taken up.
     Queued,
@@ -41,11 +41,11 @@ pub enum Kind {
     Fault,
     /// Not recorded, or dropped: where nothing is known.
     Unseen,
-    /// What the probes themselves cost, by calibration.
+    /// Cost of the probes themselves, by calibration.
     Probe,
     /// Time of a function outside all of its timed calls.
     Body,
-    /// The same where calls that run are not timed ([`crate::findings::not_opened`]).
+    /// Own code with executed calls that are not timed ([`crate::findings::not_opened`]).
     NotOpened,
 }
 
@@ -85,7 +85,7 @@ impl Function {
     }
 }
 
-/// One probe of the plan, described. Index in the table = probe id in the records.
+/// A probe of the plan, described. Index in the table = probe id in the records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// Name of the function that is called, or `0x1a2b3c` where it has none; for an indirect call `(indirect)`.
@@ -107,7 +107,7 @@ pub struct Site {
     pub file: Option<String>,
     /// Line of the call.
     pub line: Option<u32>,
-    /// What the call is for.
+    /// The kind of the call.
     pub kind: Kind,
     /// Longest call chain below the callee in the static call graph, recursion collapsed; 0 for a leaf.
     pub height: u32,

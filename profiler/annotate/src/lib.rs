@@ -26,7 +26,7 @@ use core::ffi::{c_char, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
-/// What the profiler fills in: `struct evenkeel_annotations` of the header.
+/// Filled in by the profiler: `struct evenkeel_annotations` of the header.
 #[repr(C)]
 struct Annotations {
     bytes: u64,
@@ -108,7 +108,7 @@ pub fn dequeue(task: u64) {
     }
 }
 
-/// What kind of interval it is: set while it runs.
+/// Sets the class of the interval, while it runs.
 #[inline]
 pub fn class(id: u64, name: &str) {
     if let Some(found) = found() {

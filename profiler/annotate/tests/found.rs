@@ -48,7 +48,7 @@ fn annotations_reach_the_agent() {
     );
 }
 
-/// What a process prints that runs this test with an agent preloaded.
+/// The output of a process that runs this test with an agent preloaded.
 fn annotate(agent: Option<&Path>) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([

@@ -34,9 +34,9 @@ pub enum Refused {
     NoSafePoint {
         /// The process.
         pid: i32,
-        /// How long was tried.
+        /// Time after which attaching gave up.
         limit_ms: u64,
-        /// What the last thread looked at was doing.
+        /// Activity of the last thread that was examined.
         why: String,
     },
     /// A function called in the process failed.
@@ -44,7 +44,7 @@ pub enum Refused {
     Failed {
         /// The process.
         pid: i32,
-        /// What failed, and what to do.
+        /// The failure, and what to do.
         why: String,
     },
     /// This machine.

@@ -42,7 +42,7 @@ pub struct Mapped {
     pub path: String,
     /// From its lowest address to its highest.
     pub range: Range<u64>,
-    /// What to add to the file's addresses.
+    /// Difference to the file's addresses.
     pub bias: u64,
     file: Arc<Mmap>,
 }
@@ -298,7 +298,7 @@ impl Mapped {
         self.section(".eh_frame")
     }
 
-    /// What an unwinder needs of it; `None` where it has no unwind tables.
+    /// An unwinder's view of it; `None` where it has no unwind tables.
     pub fn unwind_module(&self) -> Option<framehop::Module<Part>> {
         let (frames_at, frames) = self.frames()?;
         let (table_at, table) = self.search_table(&frames_at).unzip();

@@ -14,7 +14,7 @@ use crate::tracer::Memory;
 
 /// glibc's mutex (bits/struct_mutex.h), in words of 32 bits: lock, count, owner, users, kind, spins, and two pointers.
 const WORDS: usize = 10;
-/// How often a mutex may be held by one thread; more is no count.
+/// Most times that one thread may hold a mutex; a larger number is no count.
 const TIMES_MAX: u32 = 64;
 /// `PTHREAD_MUTEX_RECURSIVE_NP`.
 const RECURSIVE: u32 = 1;

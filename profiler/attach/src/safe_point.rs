@@ -86,13 +86,13 @@ const HARMLESS: &[&str] = &[
 ];
 /// Functions that call the program, and hold no lock during that.
 const CALLERS: &[&str] = &["__libc_start_main", "bsearch", "qsort", "qsort_r"];
-/// What makes a library an allocator.
+/// The function that makes a library an allocator.
 const MALLOC: &str = "malloc";
 
 /// Why a thread is not at a safe point.
 pub type Danger = String;
 
-/// What is known of the code of a process.
+/// Knowledge about the code of a process.
 pub struct SafePoints {
     unwinder: UnwinderNative<Part, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
@@ -108,7 +108,7 @@ struct Code {
     role: Role,
     name: String,
     unwindable: bool,
-    /// Of the C library only.
+    /// Exports of the C library only.
     exports: Vec<Export>,
 }
 

@@ -26,7 +26,7 @@ const SECCOMP_MODE_FILTER: &str = "2";
 const AUDIT_ARCH: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const AUDIT_ARCH: u32 = 0xc000_00b7;
-/// What arguments may be that are not known beforehand: descriptors and addresses.
+/// Values of arguments that are not known beforehand: descriptors and addresses.
 const SAMPLES: [u64; 3] = [0, 3, 0x7f12_3456_7000];
 
 /// The numbers of all system calls that an attached process makes for the profiler's sake.
@@ -34,7 +34,7 @@ pub fn system_calls() -> impl Iterator<Item = i64> {
     CALLS.iter().map(|call| call.number)
 }
 
-/// What the kernel does with a call, the first of several filters' answers in this order.
+/// The kernel's action on a call: of several filters' answers, the first one in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Answer {
     /// The process or the thread ends, or gets SIGSYS.
@@ -158,7 +158,7 @@ fn read(tid: i32) -> io::Result<Option<Filters>> {
     Err(io::ErrorKind::InvalidData.into())
 }
 
-/// One filter of a stopped thread.
+/// A filter of a stopped thread.
 fn filter(number: i32, index: usize) -> io::Result<Vec<Instruction>> {
     let mut program = vec![Instruction::default(); INSTRUCTIONS_MAX];
     // SAFETY: the kernel writes no more instructions than it takes of a program.
@@ -237,7 +237,7 @@ fn data(call: &Call, sample: u64) -> Data {
     data
 }
 
-/// What an answer of a filter means (`SECCOMP_RET_ACTION_FULL`).
+/// The meaning of a filter's answer (`SECCOMP_RET_ACTION_FULL`).
 fn meaning(answer: Option<u32>) -> Answer {
     match answer.map(|answer| answer & 0xffff_0000) {
         // SECCOMP_RET_ALLOW, SECCOMP_RET_LOG

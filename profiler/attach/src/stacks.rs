@@ -25,7 +25,7 @@ const PROGRAMS_MAX: usize = 16;
 const SEARCHED_WORDS: usize = 512;
 /// Exported symbols that are looked at for one that contains an address.
 const NESTED_MAX: usize = 16;
-/// How far away the next frame may lie, in bytes, to be believed.
+/// Largest plausible distance of the next frame, in bytes.
 const FRAME_BYTES_MAX: u64 = 1 << 20;
 
 /// The code of the programs that processes run. Processes that have mapped the same files at the same addresses, as those that
@@ -35,7 +35,7 @@ pub struct Programs {
     programs: HashMap<Vec<Mapping>, Rc<RefCell<Code>>>,
 }
 
-/// What is known of the code of a process, without stopping it.
+/// Knowledge about the code of a process, without stopping it.
 pub struct Stacks {
     code: Rc<RefCell<Code>>,
     memory: Memory,
@@ -70,7 +70,7 @@ pub struct CodeAddress {
 pub struct KeptReturn {
     /// The stack's slot.
     pub slot: u64,
-    /// What stands there: the trampoline's own return address.
+    /// The word there: the trampoline's own return address.
     pub after: u64,
     /// Where the call returns to.
     pub returns_to: u64,

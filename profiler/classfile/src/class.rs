@@ -132,7 +132,7 @@ impl<'a> Class<'a> {
         self.pool.text(index).ok()
     }
 
-    /// The same in modified UTF-8.
+    /// Its name in modified UTF-8.
     pub(crate) fn this_name(&self) -> &'a [u8] {
         self.pool
             .class(self.this)

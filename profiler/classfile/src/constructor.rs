@@ -34,7 +34,7 @@ pub(crate) struct Constructor<'c, 'a> {
 /// It is not clear what is initialised.
 struct Unclear;
 
-/// What is known while the code is walked through.
+/// The state of the walk through the code.
 struct State {
     initialised: bool,
     /// Offsets of the `new` of objects that are not initialised, in order.

@@ -1,4 +1,4 @@
-//! What can be wrong with a class file.
+//! Errors in a class file.
 
 /// A class file is damaged, or is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

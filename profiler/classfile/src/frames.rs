@@ -118,7 +118,7 @@ pub(crate) fn read(content: &[u8], mut locals: Vec<Type>) -> Result<Vec<Frame>, 
     Ok(frames)
 }
 
-/// One frame: its delta and stack. It changes the locals of the frame before.
+/// Reads a frame: its delta and stack. It changes the locals of the frame before.
 fn frame(reader: &mut Reader<'_>, locals: &mut Vec<Type>) -> Result<(u16, Vec<Type>), Error> {
     let kind = reader.u8()?;
     let mut stack = Vec::new();

@@ -6,7 +6,7 @@ use crate::reader::Reader;
 
 const WHAT: &str = "code";
 
-/// One instruction.
+/// An instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instruction<'a> {
     /// Offset in the code.
@@ -66,7 +66,8 @@ impl Instruction<'_> {
 ///
 /// # Errors
 ///
-/// What is no instruction, one that is cut short, and a target where none begins.
+/// # Errors
+/// An invalid instruction, one that is cut short, and a target where no instruction begins.
 pub(crate) fn decode(code: &[u8]) -> Result<Vec<Instruction<'_>>, Error> {
     let mut instructions = Vec::with_capacity(code.len() / 2);
     let mut reader = Reader::new(code, WHAT);

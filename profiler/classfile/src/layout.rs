@@ -16,7 +16,7 @@ pub(crate) const CODE_MAX: usize = 65_535;
 /// Bytes of a `goto_w`.
 const WIDE_LENGTH: usize = 5;
 
-/// What is inserted into a method's code, by the offset of instructions as they were read.
+/// Insertions into a method's code, by the offset of its original instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Insertions {
     /// Runs once, at the beginning of the method; branches to the method's first instruction enter after it.
@@ -31,7 +31,7 @@ pub(crate) struct Insertions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooFar(pub(crate) usize);
 
-/// How an instruction is written.
+/// The written form of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     AsItWas,

@@ -22,7 +22,7 @@ pub struct Method<'c, 'a> {
     index: usize,
 }
 
-/// How a call finds its target (JVMS 6.5).
+/// The way in which a call finds its target (JVMS 6.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CallKind {
     /// By the receiver's class.
@@ -33,7 +33,7 @@ pub enum CallKind {
     Static,
     /// By the receiver's class, which has the named interface.
     Interface,
-    /// What a bootstrap method says: lambdas, joined strings.
+    /// A bootstrap method decides: lambdas, joined strings.
     Dynamic,
 }
 
@@ -44,7 +44,7 @@ pub struct CallSite {
     pub pc: u16,
     /// Source line, where the class has lines.
     pub line: Option<u16>,
-    /// How the target is found.
+    /// The way of finding the target.
     pub kind: CallKind,
     /// Binary name of the class that is named, with slashes, or the descriptor of an array. A dynamic call names none.
     pub class: Option<String>,

@@ -1,4 +1,4 @@
-//! One method's code with its probes.
+//! A method's code with its probes.
 //!
 //! A token lies in a local variable that is an int at every instruction, so the types of nothing else need to be known: frames only
 //! become wider. The order is: find out what there is, decide what is inserted where, lay out the code, move what holds offsets.
@@ -25,7 +25,7 @@ const STATIC: u16 = 0x0008;
 /// The first version whose verifier reads frames, and the one that goes without where they are missing (JVMS 4.10).
 const WITH_FRAMES: u16 = 50;
 
-/// What a method is before it is changed.
+/// Facts about a method before it is changed.
 struct Known<'c, 'a> {
     class: &'c Class<'a>,
     code: &'c Code<'c>,

@@ -1,4 +1,4 @@
-//! What is to be inserted, and where.
+//! Probes to insert, and their places.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub struct Helper<'a> {
 pub(crate) const ENTER: (&[u8], &[u8]) = (b"enter", b"(I)I");
 pub(crate) const EXIT: (&[u8], &[u8]) = (b"exit", b"(I)V");
 
-/// How large a method may become.
+/// Size limits of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// HotSpot compiles no method of more bytes of code. A method that is larger as it was read is interpreted

@@ -9,7 +9,7 @@ use crate::probes::{Helper, Limits, MethodProbes, Plan};
 use crate::refusal::{Reason, Refusal};
 use crate::utf8;
 
-/// What became of a class.
+/// Result of rewriting a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewritten {
     /// The class file with its probes; none where no method was rewritten.

@@ -50,7 +50,7 @@ impl Locals {
         })
     }
 
-    /// How many are ints everywhere.
+    /// Number of locals that are ints everywhere.
     pub(crate) fn tokens(&self) -> usize {
         usize::from(self.calls.is_some()) + usize::from(self.body.is_some())
     }
@@ -65,7 +65,7 @@ impl Locals {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Guarded {
     pub(crate) bytes: Vec<u8>,
-    /// What an exception leaves for `swallow`.
+    /// Code whose exceptions `swallow` handles.
     pub(crate) covered: Range<usize>,
     /// Here the stack has an exception that nobody wants.
     pub(crate) swallow: usize,
@@ -154,7 +154,7 @@ impl Snippets {
         (bytes, covered)
     }
 
-    /// What comes before a handler of the method's: the call that threw has ended. Nothing where no call has a probe.
+    /// Precedes a handler of the method: the call that threw has ended. `None` where no call has a probe.
     pub(crate) fn handler(&self) -> Option<Guarded> {
         let (mut bytes, covered) = self.guarded(self.locals.calls?);
         bytes.push(GOTO);

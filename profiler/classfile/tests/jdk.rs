@@ -39,7 +39,7 @@ impl Place {
             .unwrap_or_else(|error| panic!("{}: {error}", jdk.name()))
     }
 
-    /// What the probes found: the first line, and how often each was entered.
+    /// The probes' report: the first line, and how often each was entered.
     fn report(&self) -> (String, Vec<(u32, u64)>) {
         let report =
             std::fs::read_to_string(self.helper.join("report")).expect("the probes were used");
@@ -265,7 +265,7 @@ fn sites_have_lines_kinds_and_targets() {
     assert_eq!(sites[2].line, line_of("!Thread.holdsLock(lock)"));
 }
 
-/// What `javap` says of annotations within code: the kind of place, and the instruction that lies there.
+/// Annotations within code, by `javap`: the kind of place, and its instruction.
 fn annotated_places(jdk: &Jdk, classes: &Path) -> Vec<String> {
     let listing = jdk.list(classes, "Annotated");
     let method = listing

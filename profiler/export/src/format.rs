@@ -9,10 +9,10 @@ use crate::weights::{Leaf, Weight, leaves};
 
 /// A format of files that another tool reads.
 pub trait Format: Sync {
-    /// How the user asks for it.
+    /// Name on the command line.
     fn name(&self) -> &'static str;
 
-    /// What reads it, in a line.
+    /// Its readers, in a line.
     fn about(&self) -> &'static str;
 
     /// It holds one weight at a time, so that the user may say which; else it holds all of them, or none.
@@ -37,14 +37,14 @@ pub trait Format: Sync {
     fn write(&self, export: &Export<'_>, out: &mut dyn Write) -> Result<(), Error>;
 }
 
-/// What is exported.
+/// Data to export.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
     /// The profile.
     pub profile: &'a Profile,
     /// The weight that widths show, in a format that holds one at a time.
     pub weight: Weight,
-    /// What the clock of the profile's critical paths means; without it they begin at 0.
+    /// Origin of the clock of the profile's critical paths; without it they begin at 0.
     pub started: Option<Started>,
     /// Where it was recorded, if that is known.
     pub host: &'a str,

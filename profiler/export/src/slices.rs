@@ -65,7 +65,7 @@ pub struct Frame<'a> {
     pub file: Option<&'a str>,
     /// Line of the call.
     pub line: Option<u32>,
-    /// What its time is spent on.
+    /// The kind of its time.
     pub kind: Kind,
 }
 

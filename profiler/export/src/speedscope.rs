@@ -28,7 +28,7 @@ struct Shared {
     frames: Vec<SharedFrame>,
 }
 
-/// Of one function there is one frame, wherever it is called: speedscope's view of a function adds up its calls by frame.
+/// A frame for each function, wherever it is called: speedscope's view of a function adds up its calls by frame.
 #[derive(Serialize)]
 struct SharedFrame {
     name: String,

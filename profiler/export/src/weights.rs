@@ -21,7 +21,8 @@ pub enum Weight {
     Variance,
     /// Mean time of an interval, nanoseconds.
     Mean,
-    /// Of the time by which the slowest exceed the mean, what is spent there, in millionths; the name of the tail in the profile.
+    /// The part of the slowest intervals' excess over the mean that is spent there, in millionths; the name of the
+    /// tail in the profile.
     Tail(&'static str),
 }
 

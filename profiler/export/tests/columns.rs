@@ -16,7 +16,7 @@ use evenkeel_export::columns::{Columns, Error, Run, Written};
 use evenkeel_recording::Observation;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-/// Of one round, of several taken together, with waits and without.
+/// Recordings of one round and of several taken together, with waits and without.
 const RECORDINGS: [&str; 7] = [
     "apache-request",
     "mariadb-rows",
@@ -172,7 +172,7 @@ fn tables_hold_what_the_profile_says() {
     }
 }
 
-/// The same of two recordings together, of one round each or of several.
+/// Like the above, for two recordings together, of one round each or of several.
 #[test]
 fn tables_of_several_recordings_hold_what_their_profile_says() {
     let copies = tempfile::tempdir().unwrap();

@@ -19,7 +19,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// What the engine answered.
+    /// The engine's answer.
     ///
     /// # Errors
     /// A value cannot be written.

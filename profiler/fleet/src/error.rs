@@ -1,4 +1,4 @@
-//! What can be wrong with tables and questions.
+//! Errors of tables and questions.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,17 +17,17 @@ pub enum Error {
     Unreadable {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A store cannot be read.
     #[error("cannot read {place} ({said}): {advice}")]
     Store {
-        /// What in it.
+        /// The place in it.
         place: String,
-        /// What it said.
+        /// The engine's error.
         said: String,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
     /// There are no tables in it.
@@ -37,7 +37,7 @@ pub enum Error {
         place: String,
         /// The table.
         table: &'static str,
-        /// What to do.
+        /// The remedy.
         advice: String,
     },
     /// A file is no table's.
@@ -47,7 +47,7 @@ pub enum Error {
     Damaged {
         /// The file.
         file: String,
-        /// What it lacks.
+        /// The missing part.
         why: String,
     },
     /// A later version wrote the tables.
@@ -69,7 +69,7 @@ pub enum Error {
         question: String,
         /// The table.
         table: &'static str,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
     /// The file of a query.
@@ -77,7 +77,7 @@ pub enum Error {
     Query {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The engine does not take the query, or cannot run it.
@@ -85,7 +85,7 @@ pub enum Error {
     Sql {
         /// The question or the file.
         query: String,
-        /// What the engine said.
+        /// The engine's error.
         source: Box<DataFusionError>,
     },
     /// The engine could not be started.
@@ -96,7 +96,7 @@ pub enum Error {
     Write {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Options that do not go together, or an environment that lacks something.
@@ -137,7 +137,7 @@ impl Error {
     }
 }
 
-/// What the engine said, in a line, with what to do about it.
+/// The engine's error, in a line, with the remedy.
 fn explained(error: &DataFusionError) -> String {
     let said = error.strip_backtrace();
     let said = said.lines().next().unwrap_or_default();

@@ -19,10 +19,10 @@ use crate::progress::Progress;
 const READS_AT_A_TIME: usize = 16;
 /// A file's end, with what it says of itself, is seldom longer.
 const END_BYTES: usize = 64 << 10;
-/// What the export calls the folder of files that are on their way to their places.
+/// The export's folder of files that are on their way to their places.
 const UNFINISHED: &str = ".evenkeel-done-";
 
-/// What a table's files say.
+/// Facts of a table's files.
 pub(crate) struct Files {
     /// Rows in all of them.
     pub rows: u64,
@@ -98,7 +98,7 @@ fn host(top: &Key, file: &Key) -> Option<String> {
     host.map(str::to_owned)
 }
 
-/// What a file says of itself.
+/// Facts in a file.
 struct Said {
     rows: u64,
     program: Option<String>,

@@ -51,7 +51,7 @@ impl Screen {
     }
 }
 
-/// Who does not see it, misses nothing.
+/// A failed write is ignored: nobody reads the line.
 fn write(text: &str) {
     let mut err = io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());

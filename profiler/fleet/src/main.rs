@@ -38,7 +38,7 @@ struct Arguments {
     /// Where the tables are: a directory, or s3://BUCKET/PREFIX with what the environment says (see below)
     #[arg(value_name = "DIR|s3://..")]
     tables: OsString,
-    /// What is asked [default: shares; with --by, groups]
+    /// The question [default: shares; with --by, groups]
     #[arg(short, long, value_name = "NAME", value_parser = question_parser())]
     question: Option<&'static Question>,
     /// A query in SQL, from a file (- for standard input); the tables are intervals, nodes, times and moments
@@ -90,7 +90,7 @@ fn question_parser() -> impl TypedValueParser<Value = &'static Question> {
         .map(|name| questions::named(&name).expect("the parser knows the list"))
 }
 
-/// What is set beside one another.
+/// Groups to compare.
 #[derive(Clone, Copy, ValueEnum)]
 enum By {
     /// Machines
@@ -99,7 +99,7 @@ enum By {
     Build,
     /// Classes of intervals: their labels
     Class,
-    /// What came after, and what before
+    /// The time after against the time before
     Period,
 }
 
@@ -162,7 +162,7 @@ fn run(arguments: Arguments) -> Result<(), Error> {
     print(&text)
 }
 
-/// What is to be answered.
+/// The request to answer.
 enum Asked {
     Question(&'static Question, Option<By>),
     Query(String, String),

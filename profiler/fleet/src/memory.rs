@@ -1,9 +1,10 @@
-//! How much memory the engine may take, so that what does not fit ends in words, and not by the kernel's hand.
+//! Memory of the engine, bounded so that a shortage ends with a message, and not by the kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Of what is free. The engine counts what its joins, groups and sorts keep; what it reads and decodes comes on top.
+/// Part of the free memory. The engine counts the memory of its joins, groups and sorts; reading and decoding need
+/// more.
 const PART_PERCENT: u64 = 60;
 /// Where nothing says how much there is.
 const UNKNOWN_BYTES: u64 = 2 << 30;
@@ -25,7 +26,7 @@ fn available(text: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// What each control group that this process is in leaves; one without a limit is left out.
+/// The remaining memory of each control group of this process; a group without a limit is left out.
 fn groups() -> impl Iterator<Item = u64> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"));

@@ -1,4 +1,4 @@
-//! What the whole fleet is.
+//! A summary of the whole fleet.
 
 use evenkeel_report::units;
 use serde_json::Value;

@@ -13,7 +13,7 @@ use object_store::path::Path as Key;
 use crate::error::Error;
 use crate::s3;
 
-/// What the user named.
+/// The place that the user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A directory.
@@ -31,7 +31,7 @@ pub enum Place {
 pub(crate) struct Opened {
     /// Reads it.
     pub store: Arc<dyn ObjectStore>,
-    /// How the engine names the store.
+    /// The engine's name of the store.
     pub url: ObjectStoreUrl,
     /// Above the tables.
     pub root: Key,
@@ -107,7 +107,7 @@ impl Place {
         format!("{self}/{}", below.join("/"))
     }
 
-    /// What adds recordings to it.
+    /// The command that adds recordings to it.
     pub(crate) fn how_to_add(&self) -> String {
         match self {
             Place::Directory(_) => {

@@ -1,4 +1,4 @@
-//! How far an answer is, in words: shared by what makes it and what shows that.
+//! Progress of an answer, in words: shared by the computation and the display.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::physical_plan::ExecutionPlan;
 use evenkeel_report::units;
 
-/// What is done, and how much of it.
+/// The present stage and its progress.
 #[derive(Default)]
 pub struct Progress {
     stage: Mutex<Stage>,
@@ -83,7 +83,7 @@ impl Progress {
     }
 }
 
-/// What a plan has read. A plan that reads a file twice counts it twice.
+/// Reading of a plan. A plan that reads a file twice counts it twice.
 #[derive(Default)]
 struct Read {
     files: u64,

@@ -2,7 +2,7 @@
 
 use evenkeel_export::columns::schema::Table;
 
-/// How values of a column are written.
+/// Formats of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// The text itself.
@@ -24,24 +24,24 @@ pub enum How {
 pub struct Shown {
     /// Its name in the answer.
     pub column: String,
-    /// What stands above it.
+    /// The column's title.
     pub title: String,
-    /// How its values are written.
+    /// The format of its values.
     pub how: How,
 }
 
 /// A question.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
-    /// How the user asks for it.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it asks, in a line.
+    /// The question, in a line.
     pub about: &'static str,
     /// The query.
     pub sql: &'static str,
     /// The tables that must have rows.
     pub needs: &'static [Table],
-    /// What an answer without rows means.
+    /// The meaning of an answer without rows.
     pub nothing: &'static str,
     /// Columns that a terminal shows, their titles, and how. Those before the bar are left out where they are as in the row above.
     shown: &'static [(&'static str, &'static str, How)],
@@ -151,7 +151,7 @@ impl Question {
         self.shown.iter().map(shown).collect()
     }
 
-    /// How many of them, from the left, are left out where they are as in the row above.
+    /// Number of columns, from the left, that are omitted where they repeat the row above.
     pub fn repeated(&self) -> usize {
         self.repeated
     }

@@ -1,8 +1,8 @@
-//! What a store says when it refuses, and what to do about it.
+//! Refusals of a store, and remedies.
 
 use std::error::Error as _;
 
-/// What the store said, in a few words: the code and message in its answer, where it has them, else what the connection met at last.
+/// The store's error, in a few words: the code and message in its answer, or the last error of the connection.
 pub(crate) fn said(error: &object_store::Error) -> String {
     let whole = error.to_string();
     let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
@@ -24,7 +24,7 @@ pub(crate) fn said(error: &object_store::Error) -> String {
 /// Part of the error of a server that cannot prove its identity.
 const CERTIFICATE: &str = "certificate";
 
-/// What to do about it.
+/// The remedy.
 pub(crate) fn advice(said: &str) -> &'static str {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if has(&["NoSuchBucket"]) {

@@ -16,11 +16,11 @@ const PAGE_ROWS: usize = 5_000;
 /// Integers beyond it are no numbers in a browser, which has doubles alone.
 const SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// What is shown.
+/// The displayed answer.
 pub struct Reply {
     question: Option<&'static Question>,
     by: Option<&'static str>,
-    /// What is asked, in a line.
+    /// The question, in a line.
     about: String,
     sql: String,
     answer: Answer,
@@ -167,7 +167,7 @@ async fn are_of_one_subject(fleet: &Fleet, question: &Question) -> Result<(), Er
     )))
 }
 
-/// What the page calls a way of writing.
+/// The page's name of a format.
 fn word(how: How) -> &'static str {
     match how {
         How::Text => "text",

@@ -54,7 +54,7 @@ fn allows_http() -> bool {
     ["true", "1", "yes", "on"].contains(&value.to_lowercase().as_str())
 }
 
-/// What the environment lacks, where `set` says which variables have a value.
+/// The missing part of the environment; `set` says which variables have a value.
 fn lacks(set: &dyn Fn(&str) -> bool) -> Option<String> {
     let [key, secret] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
     match (set(key), set(secret)) {

@@ -1,5 +1,5 @@
-//! What a query needs several times is computed once. The engine writes a `WITH` out wherever it is named, and would read the tables of a
-//! fleet as often: for `shares` eight times.
+//! Parts that a query needs several times are computed once. The engine expands a `WITH` wherever it is named, and
+//! would read the tables of a fleet as often: for `shares` eight times.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ async fn collect_apart(
     physical_plan::collect(plan, state.task_ctx()).await
 }
 
-/// How the engine goes about a plan.
+/// The engine's physical plan.
 async fn physical(
     state: &SessionState,
     plan: &LogicalPlan,

@@ -27,7 +27,7 @@ use crate::shared;
 /// Columns that are in the names of folders, in their order.
 const PARTITIONS: [&str; 2] = ["day", "host"];
 
-/// What the engine may use.
+/// Resources of the engine.
 #[derive(Clone, Debug)]
 pub struct Means {
     /// Threads.

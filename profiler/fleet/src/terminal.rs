@@ -11,7 +11,7 @@ const GAP: usize = 2;
 /// A column of text is not made narrower than this.
 const TEXT_MIN: usize = 12;
 
-/// How an answer is drawn.
+/// The layout of an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Columns of the terminal; nothing where lines may be of any length.
@@ -22,7 +22,7 @@ pub struct Layout {
     pub repeated: usize,
 }
 
-/// What is shown of a query that nobody knows: everything.
+/// The columns of a user's own query: all.
 pub fn all_columns(answer: &Answer) -> Vec<Shown> {
     let shown = |(at, column): (usize, &String)| {
         let mut values = answer.rows.iter().map(|row| &row[at]);
@@ -171,7 +171,7 @@ mod tests {
         table(&answer(), &shown, layout)
     }
 
-    /// What is as above is left out up to the first difference; what a terminal would take for an order is not handed to it.
+    /// Repeated values are omitted up to the first difference; control sequences are not passed to the terminal.
     #[test]
     fn rows_as_above_are_left_out() {
         let expected = "host  mean_ns  path\n\

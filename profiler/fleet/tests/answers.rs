@@ -57,7 +57,7 @@ fn answers_are_those_of_duckdb() {
     }
 }
 
-/// What a person sees: the fleet, the question, and who differs; a host by the name that it has.
+/// The user sees the fleet, the question, and the differing groups; a host has its own name.
 #[test]
 fn a_terminal_shows_who_differs() {
     let place = tempfile::tempdir().unwrap();

@@ -205,7 +205,7 @@ impl Answering {
         Answering(address)
     }
 
-    /// One that refuses all requests, with this status, code and more lines of the head.
+    /// A store that refuses all requests, with this status, code and more lines of the head.
     fn refusing(status: &str, code: &str, head: &str) -> Answering {
         let body = format!("<Error><Code>{code}</Code><Message>That is why.</Message></Error>");
         let length = body.len();

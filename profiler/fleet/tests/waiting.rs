@@ -77,7 +77,7 @@ fn with_memory(tables: &Path, query: &str, memory: &str) -> support::Said {
     fleet(words.into_iter().chain(more))
 }
 
-/// What a join keeps has to fit; what sorts keep goes to files.
+/// Joins must fit into memory; sorts use files.
 #[test]
 fn short_memory_ends_in_words() {
     let place = tempfile::tempdir().unwrap();

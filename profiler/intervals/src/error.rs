@@ -13,7 +13,7 @@ pub enum Error {
     BadSpec {
         /// As typed.
         text: String,
-        /// What is wrong and how it is written.
+        /// The mistake, and the correct form.
         what: String,
     },
     /// The interval's functions are not in the program.
@@ -21,7 +21,7 @@ pub enum Error {
     NotFound {
         /// The program or library.
         path: PathBuf,
-        /// What is not there.
+        /// The missing thing.
         source: FindError,
     },
     /// The preset does not fit the program.
@@ -31,7 +31,7 @@ pub enum Error {
         path: PathBuf,
         /// The preset.
         preset: &'static str,
-        /// What was looked for.
+        /// The requested thing.
         what: String,
     },
     /// No such preset.

@@ -17,10 +17,10 @@ pub enum Place {
     Entry(u64, Box<Displaced>),
 }
 
-/// What passing a hooked place means.
+/// Meaning of a pass through a hooked place.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
-    /// What happens there.
+    /// The event there.
     pub role: Role,
     /// Kind and index of the argument that labels the interval.
     pub label: (Label, u8),
@@ -31,7 +31,7 @@ pub struct Meaning {
 }
 
 impl Meaning {
-    /// Of a place without label and key.
+    /// Meaning of a place without label and key.
     pub const fn of(role: Role) -> Meaning {
         Meaning {
             role,
@@ -61,16 +61,16 @@ impl Meaning {
     }
 }
 
-/// One hooked boundary.
+/// A hooked boundary.
 #[derive(Clone, Debug)]
 pub struct Boundary {
     /// The call site or function that is hooked.
     pub place: Place,
-    /// What it means.
+    /// Its meaning.
     pub meaning: Meaning,
 }
 
-/// What a user's points lead to in a module.
+/// The places in a module that a user's points lead to.
 #[derive(Clone, Debug, Default)]
 pub struct Hooked {
     /// Everything to hook.
@@ -84,7 +84,7 @@ pub struct Hooked {
 pub struct Unhooked {
     /// As typed.
     pub point: String,
-    /// How many of its call sites are hooked.
+    /// Number of its call sites that are hooked.
     pub hooked: usize,
     /// The others, with the reason.
     pub refused: Vec<(String, Unpatchable)>,

@@ -1,4 +1,4 @@
-//! What a function's time is spent on, by its name: the blocking calls of the C library and of the servers with presets.
+//! Kinds of a function's time, by its name: the blocking calls of the C library and of the servers with presets.
 
 use evenkeel_analysis::sites::Kind;
 use evenkeel_symbols::INFERRED;

@@ -1,4 +1,4 @@
-//! What a user types for an interval.
+//! The user's text for an interval.
 //!
 //! ```text
 //! SPEC    = SHAPE ["," OPTION]...
@@ -47,10 +47,10 @@ impl fmt::Display for Point {
     }
 }
 
-/// What makes the interval.
+/// The shape of an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One call.
+    /// A call.
     Call(Vec<Point>),
     /// From a call to the return of another.
     Pair {
@@ -59,7 +59,7 @@ pub enum Shape {
         /// The interval ends when one of these returns.
         end: Vec<Point>,
     },
-    /// What the target's own annotations say.
+    /// The target's own annotations.
     Annotated,
 }
 
@@ -81,9 +81,9 @@ pub struct IntervalSpec {
     pub text: String,
     /// Shared library that defines it; the executable otherwise.
     pub library: Option<String>,
-    /// What makes it.
+    /// Its shape.
     pub shape: Shape,
-    /// What labels it.
+    /// Its label.
     pub label: Option<Box<LabelSource>>,
     /// Functions whose calls are timed first.
     pub within: Vec<String>,
@@ -98,7 +98,7 @@ pub struct IntervalSpec {
 /// Functions named for what they do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedCall {
-    /// What they do.
+    /// Their role.
     pub role: Role,
     /// Shared library that defines them; the executable otherwise.
     pub library: Option<String>,

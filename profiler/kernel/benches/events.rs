@@ -1,4 +1,4 @@
-//! What the kernel's events cost a target: `cargo bench -p evenkeel-kernel`.
+//! Cost of the kernel's events for a target: `cargo bench -p evenkeel-kernel`.
 //!
 //! Two threads hand a byte back and forth through pipes, each hand-over a wake-up and up to two context switches. Rounds with and
 //! without events take turns; printed are the medians of the time of a hand-over, and how many events there were.

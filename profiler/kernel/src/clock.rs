@@ -17,7 +17,7 @@ pub struct Reading {
     pub ticks: u64,
 }
 
-/// How often the pair is read, to keep the one that was least disturbed.
+/// Number of readings of the pair; the least disturbed one is kept.
 const TRIES: usize = 5;
 
 impl Reading {

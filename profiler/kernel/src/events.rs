@@ -13,14 +13,14 @@ use crate::record::{Event, Samples, What, parse};
 use crate::ring::{PAGES_MIN, Ring};
 use crate::tracepoints::Tracepoints;
 
-/// How long the kernel may take between an event's time and its record.
+/// Longest time between an event and its record.
 const LATE_NS: u64 = 1_000_000;
 /// Pages of all buffers together, where the system allows as many: 32 MB.
 const PAGES_TOGETHER: usize = 8192;
 /// Largest number of pages of one buffer. A server with ten thousand transactions a second makes 5 MB of records a
 /// second, and the reader may have to wait for a CPU.
 const PAGES_MAX: usize = 1024;
-/// Of all switches those of threads in `TASK_UNINTERRUPTIBLE`: the kernel writes no record of the others.
+/// Selects the switches of threads in `TASK_UNINTERRUPTIBLE`: the kernel writes no record of the others.
 const UNINTERRUPTIBLE: &CStr = c"prev_state == 2";
 
 /// Why there are no events of the kernel.
@@ -30,12 +30,12 @@ const UNINTERRUPTIBLE: &CStr = c"prev_state == 2";
 )]
 pub struct Unavailable(#[from] io::Error);
 
-/// Whose events.
+/// The threads whose events are watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
-    /// Of what the calling process, one thread of it, starts from now on.
+    /// Processes that the calling process, with one thread, starts from now on.
     Children,
-    /// Of every thread of the machine: those of processes that run already are among them. The system shows them to root.
+    /// Every thread of the machine, including running processes. The system shows them to root.
     Everybody,
 }
 
@@ -183,7 +183,7 @@ fn each_processor(mut open: impl FnMut(i32) -> io::Result<Ring>) -> io::Result<V
     Ok(rings)
 }
 
-/// What all kinds of events have in common.
+/// Attributes common to all kinds of events.
 fn event() -> perf_event_attr {
     let mut attributes = perf_event_attr::default();
     attributes.size = size_of::<perf_event_attr>() as u32;

@@ -1,6 +1,6 @@
 //! Numbers out of a record.
 
-/// What is left of a record.
+/// The unread rest of a record.
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl Fields<'_> {

@@ -14,11 +14,11 @@ pub struct Event {
     pub tid: u32,
     /// When: nanoseconds of `CLOCK_MONOTONIC_RAW` as read, ticks of the time stamp counter as handed on.
     pub time: u64,
-    /// What happened to the thread.
+    /// The event.
     pub what: What,
 }
 
-/// What happened.
+/// Events of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The thread left its processor.
@@ -40,14 +40,14 @@ pub enum What {
     MajorFault,
     /// This many records were lost: the buffer was full.
     Lost(u64),
-    /// Of no thread: what happened before was not watched ([`crate::KernelEvents::pause`]), and is from now on.
+    /// Belongs to no thread: earlier events were not watched ([`crate::KernelEvents::pause`]), later ones are.
     Resumed,
 }
 
 /// Bits of a tracepoint's `common_flags`: in a hard or a soft interrupt (`TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`).
 const IN_INTERRUPT: u8 = 0x08 | 0x10;
 
-/// What the samples of a buffer are.
+/// Kinds of samples in a buffer.
 #[derive(Clone, Copy, Debug)]
 pub enum Samples {
     /// Major page faults.
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(wake(0x10).what, What::Woken { by_tid: 0 });
     }
 
-    /// Of the switches only those are sampled that no signal ends; a sample without raw data is a page fault.
+    /// Only switches that no signal ends are sampled; a sample without raw data is a page fault.
     #[test]
     fn sleeps_that_no_signal_ends_and_faults() {
         let sample = |id: u32, samples| {

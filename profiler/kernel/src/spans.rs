@@ -34,7 +34,8 @@ pub struct Span {
     pub end: u64,
     /// Why it did not run.
     pub cause: Cause,
-    /// Who made it ready: a thread of the target, 0 for a device or timer; `None`: preempted, or not reported.
+    /// The thread of the target that made it ready, 0 for a device or timer. `None` if it was preempted, or if the
+    /// waker was not reported.
     pub by_tid: Option<u32>,
 }
 

@@ -34,7 +34,7 @@ pub struct WakingFormat {
 }
 
 impl Tracepoints {
-    /// What the system says of them, if we may read it.
+    /// The system's description of them, if this process may read it.
     ///
     /// The woken thread's number is that of the first name space: in any other, as in most containers, it would be taken for
     /// another thread's.

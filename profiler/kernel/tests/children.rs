@@ -140,7 +140,7 @@ fn spinners_that_ran_already_are_preempted() {
     assert!(events.is_none() || both, "{preempted:?}");
 }
 
-/// One end of a pipe waits for the other: where wakers may be read, it is the writer.
+/// A reader waits at a pipe: where wakers may be read, the waker is the writer.
 #[test]
 fn a_reader_is_woken_by_the_writer() {
     let Some(events) = watch() else { return };
@@ -213,7 +213,7 @@ fn page_faults_are_distinguished_from_other_sleeps() {
     assert!(pauses >= 9, "{pauses} pauses");
 }
 
-/// Of the calling thread.
+/// Major faults of the calling thread.
 fn major_faults() -> i64 {
     // SAFETY: zeroes are a usage, which the call fills in.
     unsafe {

@@ -1,4 +1,4 @@
-//! What has changed over the last minutes.
+//! Changes over the last minutes.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -78,7 +78,7 @@ impl History {
         self.shares.get(headline).into_iter().flatten().copied()
     }
 
-    /// How much the share of a finding has changed of late.
+    /// Recent change of the share of a finding.
     pub fn trend(&self, headline: &str) -> Option<f64> {
         let shares = self.shares.get(headline)?;
         let now = shares.back()?;

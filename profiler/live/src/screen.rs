@@ -113,7 +113,7 @@ fn restore() {
     }
 }
 
-/// What a panic says is to be read.
+/// Restores the terminal on a panic, so that its message can be read.
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

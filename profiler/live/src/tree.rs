@@ -11,7 +11,7 @@ const SHOWN_SHARE: f64 = 0.05;
 /// Which node: the names and sites from the root on.
 pub type Place = Vec<(String, String)>;
 
-/// What the reader has opened and closed.
+/// Rows that the reader has opened and closed.
 #[derive(Clone, Debug, Default)]
 pub struct Folds {
     by_hand: HashMap<Place, bool>,
@@ -29,7 +29,8 @@ pub struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// What refinement calls it: of own time also the function that has it, that of the row above, whose calls it does not know to be open.
+    /// Names in refinement: for own time also the function that has it, which is the row above, because refinement
+    /// does not know whether its calls are expanded.
     pub fn names(&self) -> Vec<String> {
         let is_own = matches!(self.node.kind, Kind::Body | Kind::NotOpened);
         match self.place.iter().nth_back(1).filter(|_| is_own) {

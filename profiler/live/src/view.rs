@@ -1,4 +1,4 @@
-//! What is shown, and where the reader is in it.
+//! The displayed state, and the reader's position in it.
 
 use evenkeel_analysis::profile::Profile;
 
@@ -19,7 +19,7 @@ pub enum Pane {
     Latency,
     /// Waiters and their wakers.
     Waits,
-    /// What the session has said.
+    /// Messages of the session.
     Messages,
 }
 
@@ -54,9 +54,9 @@ impl Pane {
 pub enum Key {
     /// A character.
     Character(char),
-    /// One up.
+    /// Up by one row.
     Up,
-    /// One down.
+    /// Down by one row.
     Down,
     /// Out of, or close.
     Left,
@@ -74,7 +74,7 @@ pub enum Key {
     Interrupt,
 }
 
-/// What a key asks the session for.
+/// Requests of a key to the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// End the run, with its report.
@@ -94,7 +94,7 @@ pub struct Offer {
     pub contribution: f64,
 }
 
-/// How the session stands.
+/// State of the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SessionStatus {
     /// Seconds since the first process was hooked.
@@ -171,7 +171,7 @@ impl View {
         self.offers = offers;
     }
 
-    /// What a key does; what of it is the session's to do.
+    /// Handles a key; returns the part that is the session's to do.
     pub fn key(&mut self, key: Key) -> Option<Action> {
         match key {
             Key::Interrupt | Key::Character('q') => {
@@ -241,7 +241,7 @@ impl View {
         }
     }
 
-    /// What is offered for a row of the tree: its function, of own time that which has it.
+    /// The step offered for a row of the tree: its function, or for own time the function that has it.
     pub(crate) fn offered(&self, row: &Row<'_>) -> Option<usize> {
         let names = row.names();
         self.offers.iter().position(|it| names.contains(&it.name))

@@ -1,4 +1,5 @@
-//! What is drawn, as text: `tests/screens/NAME.txt`. With UPDATE_SCREENS=1 in the environment the files are written anew.
+//! Drawn screens, as text: `tests/screens/NAME.txt`. With UPDATE_SCREENS=1 in the environment the files are written
+//! again.
 
 use std::path::Path;
 

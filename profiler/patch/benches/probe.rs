@@ -1,4 +1,4 @@
-//! What one probed call costs beside two clock reads: `cargo bench -p evenkeel-patch`.
+//! Cost of a probed call in addition to two clock reads: `cargo bench -p evenkeel-patch`.
 //!
 //! A loop calls an empty function: bare, with a `rdtsc` before and after, through each kind of hook, and through a
 //! hook whose thread has no interval open. All variants take turns, round after round. Prints medians with the 10th

@@ -26,10 +26,10 @@ impl Frame {
     };
 }
 
-/// How it is known that a call was left.
+/// Evidence that a call was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// What left it said so.
+    /// The unwinder or `longjmp` reported it.
     Seen,
     /// Its frame was found stale.
     Noticed,

@@ -11,7 +11,7 @@ use crate::region::{Part, Region};
 use crate::site::{EntryCode, Made, Way};
 use crate::writing;
 
-/// What the trampoline of a probe must know; `body` is where an entry's displaced instructions run, 0 otherwise.
+/// Facts that the trampoline of a probe needs; `body` is where an entry's displaced instructions run, 0 otherwise.
 pub fn hook_of(id: u32, probe: &Probe, bias: u64, body: u64) -> Hook {
     Hook {
         id,

@@ -20,7 +20,7 @@ const STEPS_MAX: usize = 64;
 struct Slot {
     /// 0: free.
     address: u64,
-    /// Of everything that decides what the code is.
+    /// Hash of everything that decides the code.
     identity: u64,
     made: Made,
 }
@@ -64,7 +64,7 @@ impl Kept {
         Some(&mut slots[at])
     }
 
-    /// What was made for a site before.
+    /// The code made for a site earlier.
     pub fn find(&mut self, address: u64, identity: u64) -> Option<Made> {
         let slot = self.slot(address, identity)?;
         (slot.address != 0).then_some(slot.made)
@@ -82,7 +82,7 @@ impl Kept {
     }
 }
 
-/// Of everything that decides what the code of a hook is, but for its place: FNV-1a.
+/// Hash of everything that decides the code of a hook, except for its place: FNV-1a.
 pub fn identity(probe: &Probe, bias: u64, displaced: Option<(&Displaced, Option<&Probe>)>) -> u64 {
     let mut hash = Hash(0xcbf2_9ce4_8422_2325);
     hash.probe(probe, bias);

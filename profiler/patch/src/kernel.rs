@@ -210,7 +210,7 @@ pub fn close(file: i32) {
     unsafe { system_call(libc::SYS_close, [file as u64, 0, 0, 0, 0, 0]) };
 }
 
-/// What kind of file a descriptor leads to, and to which.
+/// The kind and identity of a descriptor's file.
 pub fn file_status(file: i32) -> Option<libc::stat> {
     // SAFETY: zero is a valid `stat`; the kernel writes it.
     unsafe {

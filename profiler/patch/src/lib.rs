@@ -27,7 +27,7 @@
 //!                 kernel         system calls made inside hooked calls
 //! ```
 //!
-//! What knows the processor is in [`arch`]: a directory each, with the same files and the same interface.
+//! The processor's part is in [`arch`]: a directory each, with the same files and the same interface.
 //!
 //! Nothing here allocates, takes a lock of the C library, or panics once it runs inside a target.
 

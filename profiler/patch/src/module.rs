@@ -5,7 +5,7 @@
 pub struct LoadedModule {
     /// Its index in the arena's table.
     pub index: u32,
-    /// What to add to addresses of its file.
+    /// Difference to addresses of its file.
     pub bias: u64,
     /// Its code: `low .. high`, in this process.
     pub low: u64,

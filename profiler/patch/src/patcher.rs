@@ -43,7 +43,7 @@ pub struct Patcher {
     boundaries: Option<Boundaries>,
     batch: [Change; BATCH_MAX],
     batch_len: usize,
-    /// What is changed now stays so: nothing may be left to breakpoints.
+    /// This change is final: nothing may be left to breakpoints.
     for_good: bool,
 }
 

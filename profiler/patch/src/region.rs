@@ -47,7 +47,7 @@ struct Span {
     /// Writable up to here; executable only below `sealed`.
     writable: u64,
     sealed: u64,
-    /// What lies below and was made writable again, from and to.
+    /// Memory below the seal that was made writable again, from and to.
     unsealed: (u64, u64),
 }
 

@@ -14,8 +14,7 @@
 //! address. A thread whose frames in flight could not all become orphans has no room for further calls: they run
 //! unhooked (see [`Shadow::limit`]).
 //!
-//! Of several frames with one slot and one trampoline the newest is meant: a slot can be used again only by a call that
-//! comes later.
+//! Of several frames with one slot and one trampoline the newest is valid: only a later call can use a slot again.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -35,7 +34,7 @@ pub const ORPHANS_MAX: usize = 1 << 16;
 const SWEEP_MIN: u64 = 1024;
 /// Slots that are looked at in one system call.
 const PEEKS: usize = 16;
-/// How often a thread that has little room left looks for dead orphans, in ticks (some tens of milliseconds).
+/// How often a thread with little room looks for dead orphans, in ticks (some tens of milliseconds).
 const SWEEP_PERIOD_TICKS: u64 = 100_000_000;
 
 /// Set in an orphan's `start`: a hooked tail call was made from it, whose frame with the same slot is the next orphan. While that
@@ -48,7 +47,7 @@ const COVERED: u64 = 1 << 63;
 pub struct Node {
     /// Next in the list of all.
     pub next: *mut Node,
-    /// One past the highest frame that ever kept a return address.
+    /// End of the frames that ever kept a return address.
     pub end: *mut Frame,
     /// The lowest frame.
     pub low: *mut Frame,
@@ -270,8 +269,9 @@ impl Shadow {
         }
     }
 
-    /// One past the last frame that may be used: every frame in flight must find room among the orphans. A frame that is
-    /// orphaned moves from one sum to the other, so what a thread has room for now it has room for until it returns.
+    /// End of the frames that may be used: every frame in flight must find room among the orphans. A frame that is
+    /// orphaned moves from one sum to the other, so a thread that has room for a call keeps it until the call
+    /// returns.
     ///
     /// # Safety
     /// `shadow` is one of the list.

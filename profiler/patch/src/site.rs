@@ -9,8 +9,8 @@
 //! | short call through a pointer, tail jump through one | original | refused | trapped |
 //! | entry of a function | original | redirected to a pad; entered by a breakpoint where no pad fits | refused |
 //!
-//! A call under the hook at its function's entry has no code of its own. If it can be timed, it is a part of that hook; if not, the same
-//! table holds for its copy among the displaced instructions.
+//! A call under the hook at its function's entry has no separate code. If it can be timed, it is a part of that hook;
+//! if not, the same table holds for its copy among the displaced instructions.
 //!
 //! Invariants:
 //!
@@ -26,7 +26,7 @@
 
 use evenkeel_wire::{Form, Probe, Refusal, Wanted};
 
-/// What a site is to become.
+/// The goal of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// The program's own instruction.
@@ -38,7 +38,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// What the plan's word means for an instruction of this form.
+    /// The meaning of the plan's word for an instruction of this form.
     pub fn of(form: Form, wanted: u32) -> Result<Goal, Refusal> {
         const OFF: u32 = Wanted::Off as u32;
         const ON: u32 = Wanted::On as u32;
@@ -55,7 +55,7 @@ impl Goal {
     }
 }
 
-/// What the code at a site is.
+/// The present code at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Stands {
@@ -80,7 +80,7 @@ impl Stands {
     }
 }
 
-/// How a thread comes from a function's entry to its trampoline.
+/// A thread's way from a function's entry to its trampoline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Way {
@@ -90,7 +90,7 @@ pub enum Way {
     Pad(u64) = 1,
 }
 
-/// What was made for the entry of a function.
+/// The code made for the entry of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct EntryCode {
@@ -98,13 +98,13 @@ pub struct EntryCode {
     pub trampoline: u64,
     /// The displaced instructions.
     pub body: u64,
-    /// How a thread comes to the trampoline.
+    /// A thread's way to the trampoline.
     pub way: Way,
     /// The trampoline of the call with which the displaced instructions end; 0 for none.
     pub call: u64,
 }
 
-/// What was made for a site. All zeros are the first.
+/// The code made for a site. All zeros are the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Made {
@@ -124,11 +124,12 @@ pub struct Site {
     pub address: u64,
     /// Where the code is changed: the same, or in the copy of the displaced instructions that the site belongs to.
     pub place: u64,
-    /// Of its module.
+    /// Bias of its module.
     pub bias: u64,
-    /// What it leads to when hooked. Of an entry it is complete before trap handlers can find the site, and does not change while they can.
+    /// The code that it leads to when hooked. For an entry it is complete before trap handlers can find the site, and
+    /// does not change while they can.
     pub made: Made,
-    /// What the code now is.
+    /// The present code.
     pub stands: Stands,
     /// A [`Refusal`].
     refusal: u32,
@@ -137,7 +138,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// One that is absent.
+    /// An absent site.
     pub const ABSENT: Site = Site {
         address: 0,
         place: 0,
@@ -153,7 +154,7 @@ impl Site {
         self.address != 0
     }
 
-    /// Whether this word was refused, and no other was said since.
+    /// Whether this word was refused, and no other came since.
     pub fn has_refused(&self, wanted: u32) -> bool {
         self.refusal != Refusal::None as u32 && self.refused == wanted
     }
@@ -163,7 +164,7 @@ impl Site {
         (self.refusal, self.refused) = (refusal as u32, wanted);
     }
 
-    /// Another word was said, or this one was followed.
+    /// Another word has come, or this one was followed.
     pub fn accept(&mut self) {
         self.refusal = Refusal::None as u32;
     }
@@ -173,7 +174,7 @@ impl Site {
         matches!(self.made, Made::Entry(code) if code.way == Way::Breakpoint)
     }
 
-    /// How a thread goes on that has executed a breakpoint at `at`. `None`: there is no such breakpoint here.
+    /// The continuation of a thread that has executed a breakpoint at `at`. `None`: there is no such breakpoint here.
     pub fn met<'a>(&self, probe: &'a Probe, form: Form, at: u64) -> Option<Met<'a>> {
         let offset = at.checked_sub(self.place)?;
         match (form, self.made) {
@@ -201,12 +202,12 @@ impl Site {
     }
 }
 
-/// How a thread goes on that has met a breakpoint of ours.
+/// The continuation of a thread that has met a breakpoint of the agent.
 #[derive(Clone, Copy, Debug)]
 pub enum Met<'a> {
     /// In the trampoline of its function's entry.
     Entered(u64),
-    /// In the copy of the displaced instructions, at the one that was so many bytes behind the entry.
+    /// In the copy of the displaced instructions, at the one with this offset from the entry.
     Displaced {
         /// Where the copy is.
         body: u64,
@@ -222,7 +223,7 @@ pub enum Met<'a> {
 pub struct Branch<'a> {
     /// Where it goes.
     pub to: To<'a>,
-    /// Address of the instruction behind it.
+    /// Address of the next instruction.
     pub next: u64,
     /// Whether it returns there.
     pub is_call: bool,
@@ -279,7 +280,7 @@ mod tests {
         }
     }
 
-    /// An entry for which nothing was made is no site of ours; every other instruction can be carried out with nothing made.
+    /// An entry without made code is no site of the agent; every other instruction can be carried out without it.
     #[test]
     fn nothing_is_evaluated_that_is_not_there() {
         let here = Site {

@@ -35,13 +35,13 @@ pub const ANNOUNCED_MAX: usize = 8;
 pub enum OpenInterval {
     /// None is.
     None = 0,
-    /// One that is followed to its end, and counted.
+    /// An interval that is followed to its end, and counted.
     Skipped(Label) = 1,
-    /// One that is recorded.
+    /// An interval that is recorded.
     Recorded(Label) = 2,
 }
 
-/// How an open interval stands to the call inside of it that may give it its label.
+/// Relation of an open interval to an inner call that may give it its label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Label {
@@ -81,7 +81,7 @@ pub struct Announced {
     pub slots: [usize; 2],
     /// Where on the stack: a wait below the present stack pointer was left.
     pub sp: u64,
-    /// What is remembered of it to its end.
+    /// The value kept to its end.
     pub value: u64,
 }
 
@@ -89,9 +89,9 @@ pub struct Announced {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Thread {
-    /// One past the topmost frame.
+    /// End of the used frames.
     pub top: *mut Frame,
-    /// One past the last usable frame.
+    /// End of the usable frames.
     pub limit: *mut Frame,
     /// Where records go.
     pub ring: *mut RingHeader,
@@ -154,7 +154,7 @@ pub struct Thread {
     pub copied_at_begin: bool,
     /// Key of the interval that the thread works on; 0 for none.
     pub work: u64,
-    /// How many of `announced` are in use.
+    /// Number of used entries in `announced`.
     pub announced_len: u64,
     /// Waits in progress, outermost first.
     pub announced: [Announced; ANNOUNCED_MAX],

@@ -1,6 +1,7 @@
-//! How code is written: where the system permits it, to memory that is writable and executable for that time. A process may have given that
-//! up (`PR_SET_MDWE`, or a filter of system calls as systemd's `MemoryDenyWriteExecute=` installs). There, memory is executable from the
-//! beginning and is written *in place*, through `/proc/self/mem`, for which the kernel does not ask whether it is writable (proc_pid_mem(5)).
+//! Writing code. Where the system permits it, memory is made writable and executable for that time. A process may
+//! have given that up (`PR_SET_MDWE`, or a filter of system calls as systemd's `MemoryDenyWriteExecute=` installs).
+//! There, memory is executable from the beginning and is written *in place*, through `/proc/self/mem`, for which the
+//! kernel does not check whether it is writable (proc_pid_mem(5)).
 //!
 //! The file is open for a batch of changes alone: it is that of one process, and a child of `fork` would write to its parent. A process
 //! that changed its user may not open it, since it is root's then. Root, who attaches, hands it over ([`take`]), and it stays open.
@@ -18,9 +19,9 @@ const IN_PLACE: u8 = 2;
 static WAY: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// `/proc/self/mem`, while a batch is prepared and written; negative otherwise.
 static FILE: AtomicI32 = AtomicI32::new(-1);
-/// The same, handed over by who attached; negative where none is needed.
+/// The file handed over by the attaching session; negative where none is needed.
 static GIVEN: AtomicI32 = AtomicI32::new(-1);
-/// What the file handed over is: its number in its file system.
+/// Identity of the file handed over: its number in its file system.
 static GIVEN_IS: AtomicU64 = AtomicU64::new(0);
 /// The process to which it was handed.
 static GIVEN_TO: AtomicI32 = AtomicI32::new(0);
@@ -77,13 +78,13 @@ pub fn drop_taken() {
     GIVEN.store(-1, Relaxed);
 }
 
-/// What was handed over, if it is this process' memory: a child of `fork` has it, too.
+/// The file handed over, if it is this process' memory: a child of `fork` has it, too.
 fn taken() -> Option<i32> {
     // SAFETY: no arguments.
     still_open().filter(|_| unsafe { libc::getpid() } == GIVEN_TO.load(Relaxed))
 }
 
-/// What was handed over, if the program has not closed it since: its number may be another file's by then.
+/// The file handed over, if the program has not closed it since: its number may be another file's by then.
 fn still_open() -> Option<i32> {
     let descriptor = GIVEN.load(Relaxed);
     (descriptor >= 0 && identity(descriptor) == Some(GIVEN_IS.load(Relaxed))).then_some(descriptor)

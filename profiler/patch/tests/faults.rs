@@ -23,7 +23,7 @@ static OWN: AtomicU64 = AtomicU64::new(0);
 static ENTERING: AtomicBool = AtomicBool::new(false);
 static LEAVING: AtomicBool = AtomicBool::new(false);
 static SHORT: AtomicBool = AtomicBool::new(false);
-/// One test at a time: signals are the process'.
+/// Runs one test at a time: signals belong to the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 extern "C" fn on_fault(
@@ -146,7 +146,7 @@ fn hooked(library: &Library, role: Role) -> &'static mut Harness {
     harness
 }
 
-/// What a boundary calls fails, where the call begins or where it has returned, on the short way or the long one.
+/// A boundary's function fails, at the beginning of the call or after its return, on the short way or the long one.
 #[test]
 fn a_boundary_that_fails_is_left() {
     let _alone = ALONE

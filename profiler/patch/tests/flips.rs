@@ -27,7 +27,7 @@ const CALLED: [&str; 11] = [
     "tail",
     "tail_of_tail",
 ];
-/// What each function adds, and how.
+/// The number that each function adds, and the way.
 const DRIVERS: [(&str, i64); 3] = [("chain", 11), ("aligned", 64), ("indirect", 17)];
 
 fn function(library: &Library, name: &str) -> Function {

@@ -70,7 +70,7 @@ impl Corpus {
         }
     }
 
-    /// What first goes wrong.
+    /// The first error.
     fn check(&self) -> Option<&'static str> {
         self.functions.iter().find_map(|&(name, at, argument)| {
             let function: extern "C" fn(i64, u64) -> i64 = unsafe { std::mem::transmute(at) };

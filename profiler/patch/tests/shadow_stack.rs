@@ -11,7 +11,7 @@ fn recover(sp: u64, after: u64) -> Option<u64> {
     recover_for(unsafe { thread::current().shadow.as_ref() }, sp, after)
 }
 
-/// What a thread does next.
+/// The next step of a thread.
 #[derive(Clone, Debug)]
 enum Step {
     /// A hooked call, this many words deeper.

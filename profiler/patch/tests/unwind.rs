@@ -117,7 +117,7 @@ fn exceptions_find_their_handlers() {
     }
 }
 
-/// Of the calls that an exception leaves each is recorded, in the order in which they were left.
+/// Each call that an exception leaves is recorded, in the order in which they were left.
 #[test]
 fn calls_that_are_left_are_recorded() {
     let mut ring = Ring::start();

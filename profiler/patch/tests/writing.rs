@@ -11,7 +11,7 @@ const ANSWER: [u8; 6] = [0xb8, 42, 0, 0, 0, 0xc3];
 /// The kernel is older than the right (6.3).
 const NOT_THERE: i32 = 77;
 
-/// What ends a process that could not do it: the number of the step.
+/// The error of a process that could not do it: the number of the step.
 fn write_and_change() -> Result<(), i32> {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

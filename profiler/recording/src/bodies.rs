@@ -1,4 +1,4 @@
-//! What chunks hold, decoded: the other side of `crate::write`. Nothing comes of a body that is damaged.
+//! Decodes the bodies of chunks: the other side of `crate::write`. A damaged body gives `None`.
 
 use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::rounds::plans::PlanChange;
@@ -7,7 +7,7 @@ use evenkeel_wire::{LATENCY_CLASSES, Record};
 
 use crate::{OFFS, WOKEN_BY, starts_at_a_time, varint};
 
-/// What a plan is beside its generation and its number of probes.
+/// A plan's fields other than its generation and its number of probes.
 pub(crate) fn change(body: &[u8]) -> Option<PlanChange> {
     let [trapping, continues, added @ ..] = &numbers(body)?[..] else {
         return None;

@@ -113,7 +113,7 @@ impl Chunks {
         Ok(read)
     }
 
-    /// What is wrong with the chunk read last, or the next.
+    /// The defect of the chunk read last, or of the next one.
     pub(crate) fn damaged(&self, what: &str) -> Error {
         Error::DamagedRecording {
             path: self.path.clone(),

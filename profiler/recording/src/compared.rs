@@ -22,13 +22,13 @@ use crate::several::{Alike, Wanted, attributes, scout};
 pub struct Compared {
     /// Their recordings, in blocks of time.
     pub sides: [Side; 2],
-    /// What time is divided into.
+    /// The parts that time is divided into.
     pub parts: Parts,
     /// Names of classes, by id.
     pub classes: Vec<String>,
-    /// What explains each recording of a side.
+    /// Facts of each recording of a side.
     pub metas: [Vec<Meta>; 2],
-    /// How many calls only some recordings timed, and names of some of them; nothing where all timed the same.
+    /// Number of calls that only some recordings timed, and names of some of them; `None` where all timed the same.
     pub timed_in_some: Option<(usize, Vec<String>)>,
 }
 

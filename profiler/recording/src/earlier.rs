@@ -12,7 +12,7 @@ pub fn complete(facts: &mut RunFacts) {
     }
 }
 
-/// The same for a call site: in one function, its offset there orders the calls as its address does.
+/// Completes a call site: in one function, its offset orders the calls as its address does.
 pub fn complete_site(site: &mut Site) {
     if site.address.is_none() {
         let digits = site.site.rsplit_once("+0x").map(|(_, digits)| digits);

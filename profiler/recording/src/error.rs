@@ -17,10 +17,10 @@ pub enum Error {
         one: PathBuf,
         /// Another.
         other: PathBuf,
-        /// What differs.
+        /// The difference.
         what: String,
     },
-    /// One recording was to be counted twice.
+    /// A recording was given twice.
     #[error("{} is named twice: its intervals would count twice", path.display())]
     Twice {
         /// The file.
@@ -37,7 +37,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Not a recording.
@@ -63,7 +63,7 @@ pub enum Error {
         path: PathBuf,
         /// Where the damage begins.
         at: u64,
-        /// What is wrong.
+        /// The defect.
         what: String,
     },
 }

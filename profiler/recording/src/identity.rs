@@ -1,8 +1,8 @@
 //! Which call sites of several recordings are the same.
 //!
-//! Of one build (build id) a site is the same where its address in its function is. Builds differ in all addresses, so there it is the same where
-//! it is the n-th call of one function in another, by address. Functions without names have nothing but their addresses: what
-//! they call, and who calls them, is never the same in two builds.
+//! Within one build (build id) a site is identified by its address in its function. Builds differ in all addresses,
+//! so between builds a site is the n-th call of one function in another, by address. Functions without names only
+//! have their addresses: their callees and callers are never the same in two builds.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,12 +16,12 @@ pub struct Identities {
     ids: HashMap<Identity, u32>,
 }
 
-/// What makes a call site the same in several recordings.
+/// Identity of a call site in several recordings.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Identity {
     /// Where it is, and what it calls.
     Place { site: String, callee: String },
-    /// The same, of one build only.
+    /// Identity within one build only.
     InBuild {
         build: String,
         site: String,
@@ -100,7 +100,7 @@ impl Places {
     }
 }
 
-/// What a recording timed in the round that its profile rests on.
+/// Calls that a recording timed in the round that its profile rests on.
 #[derive(Debug)]
 pub struct Timed {
     called: HashSet<u32>,

@@ -21,12 +21,12 @@ pub struct Observation {
     recordings: Recordings,
 }
 
-/// One of the recordings.
+/// A recording among them.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     /// The file that it is in.
     pub path: PathBuf,
-    /// What explains it; when it began is on the clock of all.
+    /// Its facts; its beginning is on the clock of all.
     pub meta: Meta,
 }
 
@@ -69,7 +69,7 @@ impl Observation {
         Observation::open_counted(paths, &Progress::default())
     }
 
-    /// The same; `progress` counts what is read, then and later.
+    /// Like [`Self::open`]; `progress` counts the bytes read, then and later.
     ///
     /// # Errors
     /// As [`Observation::open`].
@@ -138,7 +138,7 @@ impl Observation {
         }
     }
 
-    /// The same of recordings of sums: `each` is given every minute.
+    /// Replays recordings of sums: `each` gets every minute.
     ///
     /// # Errors
     /// As [`Observation::replay`].
@@ -165,7 +165,7 @@ impl Observation {
         self.recordings.together(None, Some(&mut hand_on))
     }
 
-    /// Of one recording the profile may rest on several rounds, and then on the paths that they share.
+    /// A single recording's profile may rest on several rounds, and then on the paths that they share.
     fn replay_one(
         &self,
         first: &Replayed,
@@ -203,7 +203,7 @@ impl Observation {
     }
 }
 
-/// Of several recordings every interval counts that is summed.
+/// With several recordings every summed interval counts.
 fn joint(
     recording: usize,
     sites: &SiteTable,

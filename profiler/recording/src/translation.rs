@@ -1,4 +1,5 @@
-//! One recording's numbers as those of several taken together: probe ids, threads' keys, and the speed of the clock.
+//! Translates one recording's numbers to those of several taken together: probe ids, threads' keys, and the speed of
+//! the clock.
 
 use evenkeel_analysis::SwitchedOut;
 use evenkeel_wire::{Marker, Record, latency_class, latency_class_start};
@@ -8,14 +9,14 @@ use crate::starts_at_a_time;
 /// Keys of threads are numbers of the system, which several machines share: above these bits stands whose they are.
 const KEY_BITS: u32 = 54;
 
-/// What is changed in a recording's records. By default nothing.
+/// Changes of a recording's records. By default none.
 #[derive(Clone, Debug, Default)]
 pub struct Translation {
     /// By probe id of the recording: its id in all of them.
     pub probes: Vec<u32>,
     /// Ticks of the first recording's clock for 2^32 of this one's; nothing where both are as fast.
     pub clock: Option<u64>,
-    /// The same for one, as exact as a number can be: sums of squares would show what a rounded one lacks.
+    /// The ratio for a single value, as exact as possible: sums of squares would show a rounding.
     pub ratio: Option<f64>,
     /// Number of the recording.
     pub recording: u64,
@@ -27,7 +28,7 @@ pub fn clock(ours: f64, theirs: f64) -> Option<u64> {
     ratio(ours, theirs).map(|ratio| (ratio * 2f64.powi(32)).round() as u64)
 }
 
-/// The same for one of a clock of `theirs`.
+/// The ratio to a clock of `theirs`.
 pub fn ratio(ours: f64, theirs: f64) -> Option<f64> {
     let ratio = ours / theirs;
     let differ = (ratio - 1.0).abs() > 1e-4 && ratio.is_finite();

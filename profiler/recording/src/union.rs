@@ -1,4 +1,4 @@
-//! What several recordings have in common: one table of call sites, the paths that all of them timed, one clock.
+//! The common part of several recordings: one table of call sites, the paths that all of them timed, one clock.
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::findings::warnings::Warning;
@@ -63,7 +63,7 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// What explains them.
+    /// Their joint facts.
     pub(crate) fn meta(&self) -> Meta {
         let first = first(&self.parts);
         let is_first = |part: &Part| std::ptr::eq(part, first);
@@ -108,7 +108,7 @@ impl<'a> Union<'a> {
         })
     }
 
-    /// What is not in the paths because some recordings did not time it.
+    /// Calls that are left out of the paths because some recordings did not time them.
     fn left_out(&self) -> Option<Warning> {
         let called = |id| self.timed.iter().any(|one| one.called(id));
         let is_left_out = |&id: &u32| self.untimed[id as usize] && called(id);
@@ -123,7 +123,7 @@ impl<'a> Union<'a> {
     }
 }
 
-/// What explains a recording, its `probes` being those among the call sites of all.
+/// Facts of a recording, with its `probes` as numbers among the call sites of all.
 fn translated(meta: &Meta, probes: &[u32]) -> Meta {
     let mut meta = meta.clone();
     let of_all = |id: u32| probes.get(id as usize).copied();

@@ -49,7 +49,7 @@ impl Writer {
         })
     }
 
-    /// What explains the records so far.
+    /// Facts about the records so far.
     pub fn meta(&mut self, meta: &Meta) {
         self.body = serde_json::to_vec(meta).expect("plain data");
         self.chunk(b'M');
@@ -103,7 +103,7 @@ impl Writer {
         self.chunk(b'D');
     }
 
-    /// What the intervals of a minute added to the sums.
+    /// Sums of the intervals of a minute.
     pub fn minute(&mut self, minute: &Minute) {
         if let Some(began) = minute.began_unix_ns {
             self.body = began.to_le_bytes().to_vec();
@@ -175,7 +175,7 @@ impl Writer {
         self.chunk(b'K');
     }
 
-    /// What a thread is called.
+    /// The name of a thread.
     pub fn thread_name(&mut self, thread: u64, name: &str) {
         self.body.clear();
         self.body.extend(thread.to_le_bytes());
@@ -218,7 +218,7 @@ impl Writer {
     }
 }
 
-/// What stands before a chunk's body.
+/// The head of a chunk, before its body.
 pub(crate) fn chunk_head(tag: u8, body: &[u8]) -> [u8; 9] {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&[tag]);

@@ -83,7 +83,7 @@ fn is_named(name: &str, part: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
 }
 
-/// How many waits for such an object were ended by somebody with a call of `holder` open who worked for an interval of `class`.
+/// Number of waits for such an object that were ended by a thread in a call of `holder`, on an interval of `class`.
 fn waits(profile: &Profile, object: &str, class: &str, holder: &str) -> u64 {
     let is_holder = |call: &String| is_named(call.split(" [").next().unwrap_or(call), holder);
     let lines = profile.waits.iter().filter(|line| {

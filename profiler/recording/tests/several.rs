@@ -33,7 +33,7 @@ fn of(paths: &[PathBuf]) -> Profile {
     profile(&replay_files(paths, None).unwrap())
 }
 
-/// The same means and shares at every node; counts twice.
+/// A recording merged with itself has the same means and shares at every node, and double counts.
 #[test]
 fn a_recording_twice_is_itself() {
     fn same(one: &Node, both: &Node) {

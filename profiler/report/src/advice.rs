@@ -1,4 +1,4 @@
-//! What is known of servers: what a finding means in the server's own terms, and what helps.
+//! Knowledge about servers: the meaning of a finding in the server's own terms, and remedies.
 //!
 //! The knowledge is data, a file a server under `advice/`. A pattern lists functions. It fits a finding whose function is one of
 //! them if all of its conditions hold. These are of the function's caller, the kind of its time, the holders that it waits for, and what
@@ -35,7 +35,7 @@ static SERVERS: LazyLock<Vec<Server>> = LazyLock::new(|| {
     parsed.collect()
 });
 
-/// What is known of one server.
+/// Knowledge about one server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
@@ -43,7 +43,7 @@ pub struct Server {
     pub server: String,
     /// File names of its program.
     pub programs: Vec<String>,
-    /// What those do who are waited for.
+    /// Activities of holders.
     #[serde(default, rename = "activity")]
     pub activities: Vec<Activity>,
     /// Patterns of findings, the most special first.
@@ -65,7 +65,7 @@ pub struct Activity {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
-    /// What to call it.
+    /// Its name.
     pub name: String,
     /// The finding's function is one of these.
     pub functions: Vec<String>,
@@ -90,9 +90,9 @@ pub struct Pattern {
     /// More intervals are in progress than there are processors, and no class of few intervals takes most of the time.
     #[serde(default)]
     pub crowded: bool,
-    /// What it means, a sentence without its end.
+    /// Its meaning, a sentence without its end.
     pub means: String,
-    /// How to see it by the server's own means: a query or command, and its result.
+    /// The check by the server's own means: a query or command, and its result.
     pub check: String,
     /// The awaited thread owns something, so the text says what the owner does during the wait.
     #[serde(default)]
@@ -100,7 +100,7 @@ pub struct Pattern {
     /// Settings of the server that may help, the best first, as `evenkeel tune` knows them.
     #[serde(default)]
     pub knobs: Vec<String>,
-    /// What helps, the best first.
+    /// Remedies, the best first.
     pub advice: Vec<Advice>,
 }
 
@@ -208,7 +208,7 @@ impl Server {
         patterns.find(|pattern| pattern.fits(profile, finding))
     }
 
-    /// What of a pattern's advice is not done already, as far as the profile's functions tell.
+    /// The part of a pattern's advice that is not followed already, as far as the profile's functions show.
     fn advice(profile: &Profile, pattern: &Pattern) -> Vec<Advice> {
         let is_done = |advice: &&Advice| ran(&profile.tree, &advice.done_if);
         let open = pattern.advice.iter().filter(|advice| !is_done(advice));

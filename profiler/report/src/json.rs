@@ -20,7 +20,7 @@ pub fn render(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).expect("plain structures with text keys serialise") + "\n"
 }
 
-/// The same on one line, for output of one object a line.
+/// JSON on one line, for output of one object a line.
 ///
 /// # Panics
 /// As [`render`].

@@ -9,7 +9,7 @@ use evenkeel_analysis::sums::paths::DEPTH_MAX;
 
 use crate::units::{count, duration, percent};
 
-/// The same profile, with its warnings and reasons in words, as JSON has them.
+/// The profile with its warnings and reasons in words, as in JSON.
 pub fn in_words(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     for it in &mut profile.warnings {
@@ -150,7 +150,7 @@ pub fn warning(warning: &Warning) -> String {
     }
 }
 
-/// Of intervals that run in copies of their function.
+/// Warnings about intervals that run in copies of their function.
 fn copies_of_boundaries(warning: &Warning) -> String {
     match warning {
         Warning::InlinedElsewhere { function, holders } => format!(

@@ -18,7 +18,7 @@ const CALLS_SHOWN: usize = 4;
 /// Callers of a factor shown by name.
 const CALLERS_SHOWN: usize = 4;
 
-/// Of a smaller part of the variance the table would say 0.0 %.
+/// A smaller part of the variance would be shown as 0.0 %.
 const CALLER_MIN: f64 = 0.000_5;
 
 /// Columns of a name in a sentence.
@@ -27,7 +27,7 @@ const NAME_WIDTH: usize = 48;
 /// Share of the tail from which it is worth a clause.
 const TAIL_WORTH_SAYING: f64 = 0.05;
 
-/// What a kind is called in a table.
+/// The name of a kind in a table.
 pub fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Call => "call",
@@ -53,7 +53,7 @@ pub fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// What the time of a summary line is.
+/// The name of an activity in the summary line.
 pub fn activity(activity: Activity) -> &'static str {
     match activity {
         Activity::Running => "running",
@@ -86,7 +86,7 @@ pub fn time(summary: &[TimeSpent]) -> String {
     clauses.join(", ")
 }
 
-/// What is waited for: `semaphore (3 objects)`.
+/// The awaited object: `semaphore (3 objects)`.
 pub fn object(line: &WaitedFor) -> String {
     let more = if line.more_objects { " or more" } else { "" };
     match line.objects {
@@ -130,7 +130,7 @@ pub fn innermost(calls: &[String]) -> String {
     format!("{gap}{}", names.join(" > "))
 }
 
-/// What a factor is called in the `kind` column: a pair is a pair, whatever its functions do.
+/// The name of a factor in the `kind` column: a pair is a pair, whatever its functions do.
 pub(crate) fn factor_kind(factor: &Factor) -> &'static str {
     match factor.kind {
         FactorKind::Variance => kind(factor.what),
@@ -149,8 +149,8 @@ pub fn functions<'a>(
     (names.map(String::as_str).collect(), separator)
 }
 
-/// Who calls the factor's function, with the part of each in the variance: `called by f 96.3 %, g 25.6 %, 2 others 0.4 %`. Empty
-/// where there is one path to it.
+/// The callers of a factor's function, with the part of each in the variance: `called by f 96.3 %, g 25.6 %, 2 others
+/// 0.4 %`. Empty where there is one path to it.
 pub fn callers(factor: &Factor) -> String {
     let is_listed = |caller: &&Caller| caller.contribution.abs() >= CALLER_MIN;
     let callers: Vec<&Caller> = factor.callers.iter().filter(is_listed).collect();
@@ -176,7 +176,7 @@ pub fn callers(factor: &Factor) -> String {
     format!("called by {}", parts.join(", "))
 }
 
-/// One or two sentences on a factor; `tail` is a percentile's name (`p99`).
+/// A factor in one or two sentences; `tail` is a percentile's name (`p99`).
 pub fn explain(profile: &Profile, paths: &Paths, factor: &Factor, tail: &str) -> String {
     match factor.kind {
         FactorKind::Covariance => explain_pair(factor),
@@ -268,7 +268,8 @@ fn opening(factor: &Factor) -> String {
     }
 }
 
-/// How much of the variance is the number of calls: the node with the largest contribution speaks for the factor.
+/// The part of the variance that the number of calls explains: the node with the largest contribution represents the
+/// factor.
 fn calls_clause(paths: &Paths, factor: &Factor) -> Option<String> {
     let node = paths.find(factor.paths.first()?)?.node();
     let explained = node.calls_explained.filter(|e| e.is_finite())?;
@@ -339,7 +340,7 @@ const SLOWEST_PERCENT: f64 = 0.001;
 /// `1 in 3.4` has a digit after the point below this number.
 const ONE_IN_EXACT: f64 = 9.95;
 
-/// How many intervals were recorded, and which.
+/// The number of recorded intervals, and the rule that chose them.
 pub fn sampled(profile: &Profile) -> String {
     let sampling = profile.sampling.as_ref();
     let by_latency = sampling.filter(|sampling| sampling.rule == SamplingRule::Latency);

@@ -1,4 +1,4 @@
-//! What is known of servers: complete, well formed, and silent where nothing is known.
+//! Knowledge about servers is complete, well formed, and silent where nothing is known.
 
 use evenkeel_analysis::findings::{Finding, GivesUp, Holder, Meanwhile};
 use evenkeel_analysis::profile::{Class, Machine, Node, Profile};
@@ -144,7 +144,7 @@ fn no_pattern_hides_another() {
     }
 }
 
-/// What others do while a function waits for them is no work of that function.
+/// Work of others during a function's wait is not the function's own work.
 #[test]
 fn work_of_others_fits_no_pattern_of_own_work() {
     for server in advice::servers() {
@@ -213,7 +213,7 @@ fn fewer_connections_where_there_are_too_many() {
     assert!(!crowded(0, &[(8000, 1e6)]), "nobody knows");
 }
 
-/// What the profile shows to be set is not advised.
+/// A remedy is not advised if the profile shows that it is in place.
 #[test]
 fn what_is_done_is_not_advised() {
     let of = |function: &str| {

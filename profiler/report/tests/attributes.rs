@@ -1,4 +1,4 @@
-//! What a report shows of the attributes that the target set.
+//! Attributes that the target set, in a report.
 
 use evenkeel_analysis::profile::{Attribute, AttributeFit, AttributeValue, Profile, Timeline};
 use evenkeel_report::fit::columns;

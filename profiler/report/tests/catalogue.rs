@@ -57,7 +57,7 @@ fn section(page: &mut String, pattern: &Pattern) {
     }
 }
 
-/// What of a profile the pattern is known by.
+/// The part of a profile that identifies the pattern.
 fn symptom(pattern: &Pattern) -> String {
     let listed = |names: &[String]| {
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

@@ -87,7 +87,7 @@ fn what_is_not_known_is_on_the_page() {
     }
 }
 
-/// What the target calls its functions is no markup in a finding either, and sources of advice are text, not references.
+/// Function names of the target are no markup in a finding either, and sources of advice are text, not references.
 #[test]
 fn findings_are_on_the_page() {
     let mut profile = fixture::before();

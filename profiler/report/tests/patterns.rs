@@ -38,7 +38,7 @@ const RECORDINGS: [(&str, &str, &[&str]); 9] = [
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// What was reproduced, and how.
+    /// The reproduced cause, and how.
     about: String,
     target: String,
     /// The pattern that is the first or the second finding's; none where nothing may be advised.

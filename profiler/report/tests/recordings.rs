@@ -1,4 +1,4 @@
-//! What is known of servers, beside recordings of them: which pattern each recording's findings fit.
+//! Knowledge about servers, checked with recordings of them: the pattern that each recording's findings fit.
 
 use std::path::Path;
 
@@ -162,7 +162,8 @@ fn events_of_a_memcached_without_names() {
     assert!(first.means.is_none() && first.advice.is_empty());
 }
 
-/// What the comparison of the slowest with the middle names, the tree has under the same name, own time that is not opened, too.
+/// The comparison of the slowest with the middle, and the tree, have the same names, also for own time that is not
+/// expanded.
 #[test]
 fn cohorts_and_factors_name_nodes_as_the_tree_does() {
     let profile = replayed("redis-keys.keel");

@@ -1,4 +1,4 @@
-//! What a report shows of intervals that were followed across threads. The records are invented; the analysis is real.
+//! A report of intervals that were followed across threads. The records are invented; the analysis is real.
 
 use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::sites::{Kind as SiteKind, Site, SiteTable};

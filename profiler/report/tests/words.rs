@@ -1,4 +1,4 @@
-//! What the report says about a factor.
+//! Texts of the report about a factor.
 
 mod fixture;
 
@@ -68,7 +68,7 @@ fn a_wait_says_for_what_and_how_much_of_the_tail() {
     assert!(sentence(Kind::Client, None, 0.0).contains("think time, not the server's"));
 }
 
-/// What `write` waits for is a file's storage or a socket's other end, and its name does not tell; that of `fsync` does.
+/// `write` waits for a file's storage or for a socket's other end, and its name does not tell which; `fsync`'s does.
 #[test]
 fn bytes_may_go_to_a_device_or_to_a_socket() {
     let of = |name: &str| {

@@ -58,7 +58,7 @@ impl Agent {
         }
     }
 
-    /// What the file holds.
+    /// The contents of the file.
     ///
     /// # Errors
     /// It cannot be read.

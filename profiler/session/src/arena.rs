@@ -105,7 +105,7 @@ impl Arena {
         Some(index)
     }
 
-    /// What [`wire::ARENA_VARIABLE`] is set to for the target.
+    /// The value of [`wire::ARENA_VARIABLE`] for the target.
     pub fn variable(&self) -> String {
         format!(
             "{}:{}:{}",
@@ -291,7 +291,7 @@ pub struct ControlPage {
 unsafe impl Send for ControlPage {}
 
 impl ControlPage {
-    /// What it holds.
+    /// The control page.
     pub fn control(&self) -> &Control {
         // SAFETY: the layout of `wire`; all fields are atomic.
         unsafe { &*self.base.cast() }

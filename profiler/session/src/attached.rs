@@ -15,7 +15,7 @@ use crate::arena::Arena;
 use crate::error::Error;
 use crate::launch::Ending;
 
-/// How long processes have to take their hooks out by themselves, at their next interval.
+/// Time for processes to remove their hooks by themselves, at their next interval.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A process and all that descends from it.

@@ -31,7 +31,7 @@ pub fn folders() -> Vec<PathBuf> {
 }
 
 impl Carried {
-    /// What this program carries in `section`, to be called `name`; `None` if it has no such section.
+    /// The file that this program carries in `section`, to be called `name`; `None` if it has no such section.
     ///
     /// # Errors
     /// This program's file cannot be read.
@@ -41,7 +41,7 @@ impl Carried {
         Ok(bytes.map(|bytes| Carried { name, bytes }))
     }
 
-    /// What it holds.
+    /// The contents.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -27,7 +27,7 @@ pub struct Drain {
     pub read: u64,
     /// Records of intervals that were not kept, in all.
     pub given_back: u64,
-    /// Of the fullest ring in the last drain, bytes that waited.
+    /// Waiting bytes in the fullest ring of the last drain.
     pub fullest_bytes: u64,
 }
 
@@ -39,7 +39,7 @@ struct Reader {
     given_back_bytes: u64,
     /// Latencies of intervals that were not recorded, by class, as far as they were passed on; empty where there were none.
     unrecorded: Vec<u64>,
-    /// How many those are.
+    /// Number of such intervals.
     unrecorded_intervals: u64,
     /// Tells the ring's successive owners apart.
     key: u64,
@@ -47,7 +47,7 @@ struct Reader {
     live: bool,
 }
 
-/// What a drain passes on.
+/// Receiver of a drain's records.
 pub trait Sink {
     /// A thread, of this process and this number, begins to send under this key.
     fn began(&mut self, thread: u64, pid: u32, tid: u32);

@@ -1,4 +1,4 @@
-//! What can go wrong, each with what to do next.
+//! Errors, each with what to do next.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub enum Error {
     Start {
         /// As typed.
         command: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The agent is missing.
@@ -65,7 +65,7 @@ pub enum Error {
     /// No interval has ended, or too few to represent all.
     #[error("{0}")]
     NothingProfiled(Reason),
-    /// The same, and the command failed.
+    /// No interval has ended, and the command failed.
     #[error("the command failed with exit code {code}; {reason}")]
     Failed {
         /// Its exit code.
@@ -73,7 +73,7 @@ pub enum Error {
         /// Why no interval has ended.
         reason: Reason,
     },
-    /// The same, and the command was killed.
+    /// No interval has ended, and the command was killed.
     #[error("the command was killed by signal {signal}; {reason}")]
     Killed {
         /// The signal.
@@ -84,11 +84,11 @@ pub enum Error {
     /// No program had the interval's functions.
     #[error("{error}{others}{}", .hint.iter().map(|hint| format!("; {hint}")).collect::<String>())]
     NotInPrograms {
-        /// What is wrong with the program that is most likely meant.
+        /// The error of the program that is most likely meant.
         error: Box<Error>,
         /// Which others were looked at.
         others: String,
-        /// What may be meant.
+        /// The function that may be meant.
         hint: Option<Hint>,
     },
     /// A recording cannot be read or written.

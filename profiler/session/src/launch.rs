@@ -19,7 +19,7 @@ pub(crate) use stopping::children;
 /// How often to look for further processes to ask to end.
 const LOOK_PERIOD: Duration = Duration::from_millis(20);
 
-/// What to run.
+/// The command to run.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
     /// Program and arguments.
@@ -49,7 +49,7 @@ pub struct Target {
     status: Option<ExitStatus>,
 }
 
-/// How the command ended.
+/// The end of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// By itself, with this code.
@@ -88,8 +88,8 @@ pub(crate) fn find_program(command: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// What to preload: sanitizers' runtimes of the program, which insist on being first, then the agent, then what the user
-/// preloads.
+/// Libraries to preload: sanitizers' runtimes of the program, which insist on being first, then the agent, then the
+/// user's.
 fn preload_of(program: &Path, agent: PathBuf) -> OsString {
     let runs = evenkeel_symbols::launchable(program).unwrap_or_else(|_| program.to_owned());
     let mut preload = OsString::new();
@@ -209,7 +209,7 @@ impl Target {
         }
     }
 
-    /// How the command ended by itself.
+    /// The end of the command, if it ended by itself.
     pub fn ending(&self) -> Option<Ending> {
         let status = self.status?;
         Some(match status.signal() {

@@ -73,14 +73,14 @@ pub enum Reason {
     Refused {
         /// The interval.
         name: String,
-        /// What the agent said.
+        /// The agent's message.
         why: String,
     },
     /// Intervals began, and none has ended.
     NeverEnded {
         /// The interval.
         name: String,
-        /// How many.
+        /// Number of calls.
         in_flight: u64,
         /// Its function calls itself.
         recursive: bool,
@@ -101,12 +101,12 @@ pub enum Reason {
     },
     /// Instructions of the agent's failed in the target.
     AgentFailed {
-        /// What, where, and what came of it.
+        /// The failure, its place, and its consequence.
         failed: String,
     },
     /// The threads of most intervals went on with another stack inside of them: what is left is no sample of all.
     StacksSwitched {
-        /// How many.
+        /// Number of intervals.
         intervals: u64,
     },
     /// Nobody has called the interval's function where it is hooked.
@@ -122,7 +122,7 @@ pub enum Reason {
     },
 }
 
-/// What may be meant where a program does not have the interval's function.
+/// The function that may be meant where a program does not have the interval's function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Hint {
     /// Where the function is instead, or why it may not have been looked for where it is.

@@ -28,10 +28,10 @@ pub(crate) use unpatched::{Untimed, by_code};
 
 /// Probes of a session.
 pub struct Plan {
-    /// What reports know of each probe.
+    /// Facts about each probe for reports.
     pub sites: SiteTable,
     probes: Vec<Planned>,
-    /// Those of calls and jumps, by the instruction.
+    /// Probes of calls and jumps, by the instruction.
     by_place: HashMap<Location, u32>,
     /// Hooks at entries, by the function; its first instruction may be a call with a separate probe.
     entries: HashMap<Location, u32>,
@@ -40,11 +40,11 @@ pub struct Plan {
     displaced: usize,
     dirty: bool,
     noted: Vec<Noted>,
-    /// The same, to look up.
+    /// The noted calls, to look up.
     is_noted: HashSet<Noted>,
 }
 
-/// One probe, as the session knows it.
+/// A probe, as the session knows it.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// Functions that it calls and whose own calls lie below it. It is the callee, if that is known; for a call
@@ -56,11 +56,11 @@ pub struct Planned {
     pub place: Location,
     /// Function that holds the call site; for a hooked entry the function itself.
     pub holder: Location,
-    /// What the instruction is.
+    /// The form of the instruction.
     pub form: Form,
-    /// What it means.
+    /// Its meaning.
     pub role: Role,
-    /// What is wanted of it.
+    /// The wanted state.
     pub wanted: Wanted,
     /// It is part of the hook at a function's entry and stays as long as that does.
     pub is_fixed: bool,

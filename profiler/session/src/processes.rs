@@ -8,7 +8,7 @@ use evenkeel_attach::{Calls, Programs, StackWords, Stacks};
 
 /// Processes that are remembered, each with an open descriptor; a server may have hundreds.
 const PROCESSES_MAX: usize = 128;
-/// How soon the files of a process are read again, if its code is found to lie in none of them.
+/// Time after which the files of a process are read again, if its code is found to lie in none of them.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Processes whose stacks were unwound.
@@ -24,7 +24,7 @@ struct Process {
 }
 
 impl Processes {
-    /// What is known of a process' code.
+    /// Knowledge about a process' code.
     ///
     /// # Errors
     /// It has ended, or may not be looked at.

@@ -1,9 +1,9 @@
-//! What is profiled: a command that was started, or processes that were running.
+//! The target: a command that was started, or processes that were running.
 
 use crate::attached::Attached;
 use crate::launch::{self, Ending};
 
-/// What is profiled.
+/// The target.
 pub enum Target {
     /// A command that the session started.
     Launched(launch::Target),
@@ -28,7 +28,7 @@ impl Target {
         }
     }
 
-    /// How it ended by itself.
+    /// The end of the command, if it ended by itself.
     pub fn ending(&self) -> Option<Ending> {
         match self {
             Target::Launched(target) => target.ending(),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use evenkeel_classfile::Class;
 
-/// What a class consists of: each method with its descriptor and what it calls.
+/// The shape of a class: each method with its descriptor and its callees.
 fn shape(bytes: &[u8]) -> Vec<String> {
     let class = Class::read(bytes).expect("a class file");
     let methods = class.methods().map(|method| {

@@ -17,7 +17,7 @@ const CALLS_MAX: usize = 1 << 10;
 /// Part of the calls that must break the bound for the clocks to be corrected: a few do because a caller gave up waiting.
 pub(crate) const BROKEN_MIN: f64 = 0.1;
 
-/// What is known of pairs of clocks.
+/// Knowledge about pairs of clocks.
 #[derive(Debug, Default)]
 pub struct Clocks {
     /// By the caller's clock and the callee's.
@@ -54,7 +54,7 @@ impl Shifts {
         self.lacks_ns(shift_ns) == 0
     }
 
-    /// How far a shift is from those that will do.
+    /// Distance of a shift from the possible ones.
     fn lacks_ns(self, shift_ns: i64) -> i64 {
         let above_ns = shift_ns.saturating_sub(self.most_ns);
         self.least_ns.saturating_sub(shift_ns).max(above_ns).max(0)
@@ -109,7 +109,7 @@ impl Clocks {
         }
     }
 
-    /// What to add to times of `to` so that they are by the clock `from`, ns.
+    /// Correction of the times of `to`, so that they are by the clock `from`, ns.
     pub fn offset_ns(&self, from: u32, to: u32) -> i64 {
         self.pairs
             .get(&(from, to))

@@ -24,7 +24,7 @@ const STAMP: u64 = 1 << 1 | 1;
 /// No operation: the request itself.
 const NOBODY: u32 = u32::MAX;
 
-/// One request, as records of one interval.
+/// A request, as records of one interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its trace.
@@ -50,9 +50,9 @@ struct Called {
 pub struct Converter {
     /// Names of operations and clocks.
     pub names: Names,
-    /// What was met.
+    /// Counts of spans and requests.
     pub counts: Counts,
-    /// What is known of the hosts' clocks.
+    /// Knowledge about the hosts' clocks.
     pub clocks: Clocks,
     /// Profiled processes whose functions go into the paths; before the first conversion.
     pub processes: Processes,
@@ -235,7 +235,7 @@ impl Converter {
         }
     }
 
-    /// What the user should know.
+    /// Warnings for the user.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.counts.warnings();
         warnings.extend(self.clocks.corrections(&self.names));

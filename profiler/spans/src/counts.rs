@@ -1,11 +1,11 @@
-//! What was met, and what could not be used.
+//! Counts of spans and requests, and of unusable ones.
 
 /// Counts over everything that was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Documents or messages read.
     pub documents: u64,
-    /// Of them, those that are damaged, cut or of no known format. What came before in the same file is used.
+    /// Files that are damaged, cut or of no known format. Earlier content of the same file is used.
     pub damaged: u64,
     /// Lists of Zipkin's spans, whose format is not read.
     pub zipkin: u64,
@@ -25,7 +25,7 @@ pub struct Counts {
     pub traces: u64,
     /// Traces without a root: the span that began it is missing.
     pub rootless: u64,
-    /// Of the requests, those whose caller was outside of what was recorded.
+    /// Requests whose caller was outside of the recorded spans.
     pub remote_roots: u64,
     /// Spans below one that is missing: their time is their nearest known caller's own.
     pub orphans: u64,
@@ -52,7 +52,7 @@ impl Counts {
         self.invalid + self.wrong_ids + self.base64_ids
     }
 
-    /// What the user should know of, each with its number and what to do.
+    /// Warnings for the user, each with its number and what to do.
     pub fn warnings(&self) -> Vec<String> {
         let all = [
             (

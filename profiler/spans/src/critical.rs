@@ -106,7 +106,7 @@ fn calls(forest: &Forest, parent: Call, counts: &mut Counts) -> Vec<Call> {
     on_path
 }
 
-/// What of a child's time lies within its parent's; nothing if the parent does not wait for it.
+/// The part of a child's time that lies within its parent's; `None` if the parent does not wait for it.
 fn within(of_parent: &Span, parent: Call, child: &Span, tolerance_ns: u64) -> Option<(u64, u64)> {
     let follows =
         child.follows || (of_parent.kind == Kind::Producer && child.kind == Kind::Consumer);

@@ -33,7 +33,7 @@ pub struct Function {
     pub name: String,
     /// It is called, and no state that the process is in (waiting, without a processor) or time of what is not known.
     pub is_call: bool,
-    /// What its time is spent on.
+    /// The kind of its time.
     pub kind: SiteKind,
     /// Source file of the call.
     pub file: Option<String>,
@@ -52,7 +52,7 @@ pub struct Piece {
     pub function: Option<u32>,
 }
 
-/// What a process did for a span: one of its intervals.
+/// Work of a process for a span: one of its intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
     /// The span that it names.
@@ -65,7 +65,7 @@ pub struct Work {
     pub pieces: Vec<Piece>,
 }
 
-/// What became of a process's intervals that name a trace which is there.
+/// Results for a process's intervals that name a received trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
     /// Their spans are on critical paths: their functions are in the profile.
@@ -79,13 +79,13 @@ pub struct Fate {
 /// A profiled process.
 #[derive(Debug, Default)]
 pub struct Process {
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
     /// Its functions, callers before callees.
     pub functions: Vec<Function>,
     /// By trace.
     pub works: HashMap<u128, Vec<Work>, RandomState>,
-    /// What became of them.
+    /// Results for its intervals.
     pub fate: Fate,
     clock: Clock,
 }
@@ -100,12 +100,12 @@ pub struct Processes {
 /// A stretch of a critical path, of the process with this index.
 pub(crate) type Stretch = (usize, Piece);
 
-/// What was done for the spans of a trace.
+/// Work for the spans of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Joined {
     /// By span: in order of time, on the request's clock.
     pub stretches: HashMap<u32, Vec<Stretch>, RandomState>,
-    /// Of each interval its process, and the span that it worked for where that is there.
+    /// The process of each interval, and its span, if that was received.
     workers: Vec<(usize, Option<u32>)>,
 }
 
@@ -136,7 +136,7 @@ impl Process {
         }
     }
 
-    /// What the user should know.
+    /// Warnings for the user.
     fn warnings(&self) -> Vec<String> {
         let Fate {
             joined,
@@ -183,7 +183,7 @@ impl Processes {
             .for_each(|process| process.clock.settle());
     }
 
-    /// What was done for the spans of a trace.
+    /// Work for the spans of a trace.
     pub(crate) fn of(&self, forest: &Forest) -> Joined {
         let mut joined = Joined::default();
         for (process, work, span) in self.works(forest) {
@@ -241,7 +241,7 @@ impl Processes {
         works
     }
 
-    /// What the user should know.
+    /// Warnings for the user.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.all.iter().flat_map(Process::warnings).collect()
     }

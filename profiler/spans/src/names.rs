@@ -21,7 +21,7 @@ const OTHERS_MAX: usize = 1 << 12;
 pub const CLOCKS_MAX: usize = 1 << 16;
 /// Bytes of a name, at most.
 const NAME_MAX: usize = 160;
-/// What a service without a name is called.
+/// Name of a service without a name.
 pub const NO_SERVICE: &str = "(no service name)";
 
 /// Operations and clocks by number.
@@ -138,7 +138,7 @@ impl Names {
         self.operations.number(other)
     }
 
-    /// What the user should know of names.
+    /// Warnings about names for the user.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if !self.without_numbers.is_empty() {

@@ -33,12 +33,12 @@ use message::{Message, Read};
 const BODY_MAX: usize = 1 << 26;
 /// Messages held at a time.
 const MESSAGES_MAX: usize = 16;
-/// How long to wait where no connection can be taken: no descriptor may be left.
+/// Pause where no connection can be taken: no descriptor may be left.
 const REST: Duration = Duration::from_millis(10);
 /// Bytes before a message of gRPC: whether it is compressed, and its length in four bytes, the highest first.
 const GRPC_PREFIX: usize = 5;
 
-/// What all connections share.
+/// State shared by all connections.
 struct Shared {
     messages: mpsc::Sender<Message>,
     room: Semaphore,
@@ -181,7 +181,7 @@ async fn respond(
     })
 }
 
-/// What is to be read of a body. Whether it is compressed shows.
+/// The body to read, decompressed if necessary.
 fn whole(protocol: Protocol, body: Bytes) -> Option<Bytes> {
     if protocol != Protocol::Grpc {
         return Some(body);

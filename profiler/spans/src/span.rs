@@ -1,6 +1,6 @@
 //! A span as every format has it.
 
-/// What a span is to its neighbours (OpenTelemetry's SpanKind).
+/// The role of a span towards its neighbours (OpenTelemetry's SpanKind).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Work inside a service.
@@ -16,7 +16,7 @@ pub enum Kind {
     Consumer,
 }
 
-/// One span.
+/// A span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The trace it is of.
@@ -27,13 +27,13 @@ pub struct Span {
     pub parent: u64,
     /// The operation: a number of `crate::names::Names`.
     pub operation: u32,
-    /// Whose clock its times are of: a number of `crate::names::Names`.
+    /// The clock of its times: a number of `crate::names::Names`.
     pub clock: u32,
     /// Its role towards its neighbours.
     pub kind: Kind,
     /// Nanoseconds since 1970, by that clock.
     pub start_ns: u64,
-    /// The same of its end.
+    /// The end, on the same clock.
     pub end_ns: u64,
     /// It follows from its parent, which does not wait for it (OpenTracing's FOLLOWS_FROM).
     pub follows: bool,

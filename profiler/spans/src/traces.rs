@@ -13,7 +13,7 @@ const DONE_MAX: usize = 1 << 18;
 /// The latest end: clocks are told apart by differences of 64 bits. It is in the year 2262.
 const END_MAX_NS: u64 = i64::MAX as u64;
 
-/// One trace so far.
+/// A trace so far.
 #[derive(Debug, Default)]
 struct Open {
     spans: Vec<Span>,

@@ -296,7 +296,7 @@ fn zipkin_is_named() {
     assert_eq!((counts.zipkin, counts.damaged), (0, 1));
 }
 
-/// What has no value is null in protobuf's mapping to JSON and in what Go writes: as good as left out.
+/// A missing value is null in protobuf's mapping to JSON and in Go's output: equivalent to a missing field.
 #[test]
 fn nulls_are_nothing() {
     let otlp = r#"{"resourceSpans":[

@@ -207,7 +207,7 @@ fn formats_agree() {
     }
 }
 
-/// Of spans that are lost at random, every kind of loss is counted, and what is left adds up.
+/// With spans lost at random, every kind of loss is counted, and the rest adds up.
 #[test]
 fn lost_spans_are_counted() {
     let (spans, _) = shop(500, 11, |_| 0);

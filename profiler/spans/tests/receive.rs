@@ -14,7 +14,7 @@ use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use support::*;
 
-/// What is answered to a request as it stands.
+/// The answer to a literal request.
 fn ask(
     receiver: &Receiver,
     converter: &mut Converter,
@@ -37,7 +37,7 @@ fn ask(
     answer.join().unwrap()
 }
 
-/// What is answered to a call of gRPC: the status and the message, wherever they stand, and the body.
+/// The answer to a gRPC call: the status and the message, wherever they are, and the body.
 fn call(
     receiver: &Receiver,
     converter: &mut Converter,
@@ -176,7 +176,7 @@ fn without(spans: &[Made]) -> Made {
     }
 }
 
-/// How many spans an answer in protobuf says that it has not taken: field 1 of field 1.
+/// The number of rejected spans in a protobuf answer: field 1 of field 1.
 fn rejected(answer: &[u8]) -> u8 {
     let [0x0a, length, 0x08, rejected, 0x12, ..] = answer else {
         panic!("{answer:?}");

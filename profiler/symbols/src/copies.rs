@@ -111,8 +111,8 @@ fn each_unit<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>, mut each: impl FnMut(U
     }
 }
 
-/// What the inlined copies of the function at `entry` refer to: its abstract instance, which its own code refers to, too (DWARF 5, section
-/// 3.3.8). `None` where it has none, for then it is inlined nowhere.
+/// The abstract instance that the inlined copies of the function at `entry` refer to, as does its own code (DWARF 5,
+/// section 3.3.8). `None` without one: then it is inlined nowhere.
 fn origin_of<R: Reader<Offset = usize>>(unit: UnitRef<'_, R>, entry: u64) -> Option<Origin> {
     let mut cursor = unit.entries();
     loop {

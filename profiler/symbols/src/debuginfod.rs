@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often a running client is looked at.
+/// How often a running client is checked.
 const POLL: Duration = Duration::from_millis(10);
 
-/// How to ask debuginfod servers.
+/// Access to debuginfod servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Debuginfod {
     /// The client of elfutils. It reads `DEBUGINFOD_URLS` itself.

@@ -1,4 +1,4 @@
-//! What a library defines for others, without reading its code.
+//! A library's definitions for others, without reading its code.
 
 use std::collections::HashSet;
 use std::path::Path;

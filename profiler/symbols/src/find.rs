@@ -6,7 +6,7 @@ use crate::functions::FunctionKind;
 use crate::module::Module;
 use crate::names::INFERRED;
 
-/// One of several functions of a name.
+/// A function among several of the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Its entry.
@@ -32,7 +32,7 @@ pub enum FindError {
     /// No function has this name.
     #[error("no function is named {name}{}", suggestion(closest))]
     NoSuchFunction {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// Names that are spelt alike, the closest first.
         closest: Vec<String>,
@@ -43,7 +43,7 @@ pub enum FindError {
         listed(candidates)
     )]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// All of them.
         candidates: Vec<Candidate>,
@@ -53,13 +53,13 @@ pub enum FindError {
         "{name} names a source file, but there is no debug information; install the program's debug symbols, or name the function alone or by its address"
     )]
     NoDebugInfo {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// Not a hexadecimal number.
     #[error("{text} is not an address; write 0x and hexadecimal digits")]
     BadAddress {
-        /// What was asked for.
+        /// The requested text.
         text: String,
     },
     /// The address is not in a function.
@@ -85,7 +85,7 @@ pub enum FindError {
         "which function {name} is, is chosen at load time (it is an indirect function); name its callers instead"
     )]
     Indirect {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// The function is GHC's.
@@ -93,7 +93,7 @@ pub enum FindError {
         "{name} is code of GHC (Haskell), which is entered and left by jumps, so its calls have no end. Name a function of C that the work goes through, also in a library: LIBRARY!FUNCTION. Or profile it with GHC's own profiler"
     )]
     Haskell {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// The caller does not call the callee.
@@ -103,7 +103,7 @@ pub enum FindError {
         caller: String,
         /// The callee.
         callee: String,
-        /// What the caller does call, for display, each once.
+        /// The actual callees of the caller, for display, each once.
         called: Vec<String>,
     },
     /// The caller calls the callee, but not at the given offset.

@@ -1,4 +1,4 @@
-//! Who calls and jumps where, as one pass over the code of a module finds it.
+//! Calls and jumps, with their targets, as one pass over the code of a module finds them.
 
 /// A direct call, or a jump out of its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum TransferKind {
     ConditionalJump,
 }
 
-/// What the scan found.
+/// Result of the scan.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     pub(crate) transfers: Vec<Transfer>,

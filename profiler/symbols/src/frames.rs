@@ -8,7 +8,7 @@ use object::{Object, ObjectSection};
 use crate::arch::frame::{CALLED_OFFSET, STACK_POINTER};
 use crate::load::Elf;
 
-/// One frame description entry.
+/// A frame description entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) range: Range<u64>,

@@ -24,7 +24,7 @@ use crate::symbols::{SymbolKind, Symbols};
 /// To what compilers align functions that are not optimised for size.
 const FUNCTION_ALIGNMENT: u64 = 16;
 
-/// What a function is good for.
+/// Uses of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionKind {
     /// An ordinary function.

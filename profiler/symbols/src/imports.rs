@@ -13,7 +13,7 @@ use crate::relocations::Slot;
 use crate::sites::Callee;
 use crate::symbols::Symbols;
 
-/// What the function in a slot is called.
+/// The function in a slot.
 pub(crate) fn slot_callee(slot: &Slot, symbols: &Symbols) -> Callee {
     match slot {
         Slot::Import(name) => Callee::Import(name.clone()),
@@ -26,7 +26,7 @@ pub(crate) fn slot_callee(slot: &Slot, symbols: &Symbols) -> Callee {
     }
 }
 
-/// What the linker's stubs lead to, by the address of the stub.
+/// Targets of the linker's stubs, by the address of the stub.
 pub(crate) fn stubs(
     image: &Image,
     slots: &HashMap<u64, Slot>,

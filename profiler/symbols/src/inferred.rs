@@ -11,8 +11,8 @@ use crate::names::Inferred;
 use crate::sites::Callee;
 use crate::symbols::unversioned;
 
-/// What is known of a function without a symbol. Functions are named by their symbol, by the import's name, or by a name that a
-/// fingerprint before this one has inferred. Calls are direct ones and tail calls.
+/// Facts about a function without a symbol. Other functions are named by their symbol, by the import's name, or by a
+/// name that an earlier fingerprint has inferred. Calls are direct ones and tail calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     /// Its name in the source.
@@ -117,7 +117,7 @@ impl<'m> Search<'m> {
         candidates.next().filter(|_| candidates.next().is_none())
     }
 
-    /// What fits by calls and addresses; nothing if the fingerprint says of neither.
+    /// Functions that fit by calls and addresses; `None` if the fingerprint has neither.
     fn candidates(&mut self, of: &Fingerprint, found: &Inferred) -> Option<HashSet<u64>> {
         let mut fitting: Option<HashSet<u64>> = None;
         let mut also = |fits: HashSet<u64>| {

@@ -1,4 +1,4 @@
-//! What a command runs in the end, and whether an agent can be preloaded into it.
+//! The program that a command finally runs, and whether an agent can be preloaded into it.
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;

@@ -65,7 +65,7 @@ impl Lines {
         })
     }
 
-    /// What `ask` finds in the unit whose code is at `address`.
+    /// The result of `ask` in the unit whose code is at `address`.
     pub(crate) fn with_unit<T>(
         &self,
         address: u64,

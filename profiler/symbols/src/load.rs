@@ -21,7 +21,7 @@ pub enum LoadError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Another file has the name by now, or none.
@@ -85,7 +85,7 @@ pub enum LoadError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         what: String,
     },
 }
@@ -187,7 +187,7 @@ impl Image {
         Some(&self.data[from..to])
     }
 
-    /// What the loader maps from the file at `address`, to the end of its segment.
+    /// The part of the file that the loader maps from `address` to the end of its segment.
     pub(crate) fn loaded_from(&self, address: u64) -> Option<&[u8]> {
         let within = |segment: &&Segment| segment.addresses.contains(&address);
         let segment = self.segments.iter().find(within)?;

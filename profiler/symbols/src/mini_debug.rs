@@ -12,7 +12,7 @@ const SECTION: &str = ".gnu_debugdata";
 
 /// The largest of Fedora's have some ten megabytes; what is larger than this is no symbol table.
 const BYTES_MAX: u64 = 1 << 30;
-/// The same for what decompressing needs, in the unit of its library.
+/// Bound of the decompressor's memory, in the unit of its library.
 const KIB_MAX: u32 = (BYTES_MAX >> 10) as u32;
 
 /// The ELF file within, where there is one; what is wrong with it otherwise.

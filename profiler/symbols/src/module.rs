@@ -27,7 +27,7 @@ pub struct Module {
     pub(crate) symbols: Symbols,
     pub(crate) functions: Functions,
     frames: Vec<Frame>,
-    /// What the linker's stubs lead to, by the address of the stub.
+    /// Targets of the linker's stubs, by the address of the stub.
     pub(crate) stubs: HashMap<u64, Callee>,
     slots: HashMap<u64, Slot>,
     /// Targets of branches within the first bytes of a part, but not at its start, ascending.
@@ -123,7 +123,7 @@ impl Module {
         self.debug_file.as_deref()
     }
 
-    /// What went wrong while looking for debug files.
+    /// Problems while looking for debug files.
     pub fn notes(&self) -> &[DebugNote] {
         &self.notes
     }
@@ -185,7 +185,7 @@ impl Module {
         }
     }
 
-    /// Who calls or jumps directly to `target`, a function's entry or the stub of an import (see
+    /// Functions that call or jump directly to `target`, a function's entry or the stub of an import (see
     /// [`import_stubs`](Self::import_stubs)). Calls through pointers are not known.
     pub fn callers_of(&self, target: u64) -> Vec<Caller> {
         self.graph.callers_of(target)
@@ -211,7 +211,7 @@ impl Module {
             .unwrap_or_default()
     }
 
-    /// What the scan of a function alone finds; its parts have no index there.
+    /// The flow of a single function; its parts have no index there.
     pub(crate) fn flow_of(&self, function: &Function) -> Flow {
         let mut flow = Flow::default();
         for part in &function.parts {

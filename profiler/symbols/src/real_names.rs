@@ -14,8 +14,8 @@ use crate::module::Module;
 const NAMELESS_PART: usize = 20;
 
 impl Module {
-    /// What to install, or where to ask, for the names of this very build. `None` where few functions lack one. Asks the system's
-    /// package manager, which takes up to a second.
+    /// The package to install, or the server to ask, for the names of this build. `None` where few functions lack
+    /// one. Asks the system's package manager, which takes up to a second.
     pub fn names_elsewhere(&self) -> Option<String> {
         let functions = self.functions();
         let nameless = functions

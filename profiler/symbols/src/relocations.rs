@@ -13,12 +13,12 @@ use crate::arch::elf::meaning;
 use crate::load::Elf;
 use crate::meaning::Meaning;
 
-/// What a slot of the global offset table holds once the module is loaded.
+/// The value of a global offset table's slot once the module is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     /// The address of a symbol, found by name.
     Import(Arc<str>),
-    /// What the resolver at this address returns: an indirect function of this module.
+    /// The result of the resolver at this address: an indirect function of this module.
     Resolved(u64),
     /// An address in this module.
     Local(u64),

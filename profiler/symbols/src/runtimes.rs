@@ -1,4 +1,4 @@
-//! What runs in a program beside its own code and decides how an agent can be there, too.
+//! Runtimes in a program, which decide how an agent can be loaded.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ pub fn is_go(path: &Path) -> bool {
     Image::read(path).is_ok_and(|image| image.go)
 }
 
-/// What sanitizers define in a program that they are linked into.
+/// Names that sanitizers define in a program that they are linked into.
 const SANITIZERS_DEFINE: [&str; 4] = ["__asan_init", "__tsan_init", "__lsan_init", "__hwasan_init"];
 
 /// Whether the ELF file at `path` may install a filter of system calls (seccomp(2)) by an inline instruction instead

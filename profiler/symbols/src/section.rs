@@ -7,7 +7,7 @@ use std::path::Path;
 use object::read::{ReadCache, elf::ElfFile64};
 use object::{Endianness, Object, ObjectSection};
 
-/// What a section of a 64-bit ELF file holds; `None` if the file has no section of that name.
+/// The contents of a section of a 64-bit ELF file; `None` if the file has no section of that name.
 ///
 /// Only the file's headers and the section are read.
 ///

@@ -6,7 +6,7 @@ use evenkeel_wire::{Form, Operand};
 
 use crate::unpatchable::Unpatchable;
 
-/// What a call site calls.
+/// The callee of a call site.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
     /// The function of this module at this address, or code that belongs to no known function.
@@ -25,15 +25,15 @@ pub struct Site {
     pub address: u64,
     /// Bytes from there to the next instruction.
     pub len: u8,
-    /// Those bytes, then zeros.
+    /// The bytes, then zeros.
     pub bytes: [u8; 16],
-    /// What is called.
+    /// The callee.
     pub callee: Callee,
     /// Address the instruction names: the function, or the linker's stub that jumps to an import. 0 if it is indirect.
     pub target: u64,
     /// Where an indirect call takes its target from. Present for the forms `IndirectCall`, `ShortIndirectCall` and `IndirectJump`.
     pub operand: Option<Operand>,
-    /// What can be done with it.
+    /// The form of redirecting it, or the reason why it cannot be redirected.
     pub form: Result<Form, Unpatchable>,
 }
 
@@ -49,7 +49,7 @@ impl Site {
     }
 }
 
-/// Who calls a function.
+/// A caller of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Caller {
     /// Entry of the calling function.

@@ -112,7 +112,7 @@ fn every_form() {
     assert_eq!(rest, expected);
 }
 
-/// What an agent relies on: five bytes of opcode and offset, which lead from the end to the target.
+/// The form that an agent relies on: five bytes of opcode and offset, which lead from the end to the target.
 #[test]
 fn direct_sites_hold_opcode_and_offset() {
     let workshop = Workshop::new();

@@ -1,4 +1,4 @@
-//! What a user may type, and what the errors say.
+//! Forms of names that a user may type, and the errors.
 
 mod fixture;
 

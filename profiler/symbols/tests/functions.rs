@@ -157,8 +157,8 @@ fn the_start_of_a_program_is_not_displaced() {
     assert_eq!(module.displaced(start + 1), Err(Unpatchable::NoEntry));
 }
 
-/// What GHC compiled finds no return address where it is entered, and nothing of it is changed. In a program that it had no part in, names
-/// that end alike are functions like any other.
+/// GHC's code has no return address at its entry, and is not changed. In a program without GHC's code, names with the
+/// same ending are ordinary functions.
 #[test]
 fn haskell_is_refused_by_name() {
     let workshop = Workshop::new();

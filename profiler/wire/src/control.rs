@@ -3,7 +3,7 @@
 use crate::keeping::KeepTable;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
 
-/// What the agents do.
+/// Modes of the agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {
@@ -136,7 +136,7 @@ pub enum Frozen {
 }
 
 impl Frozen {
-    /// How many reasons there are.
+    /// Number of reasons.
     pub const COUNT: usize = 5;
 }
 
@@ -152,7 +152,7 @@ pub enum Fixed {
     Unseen = 2,
 }
 
-/// What is known of a module.
+/// Knowledge about a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ModuleState {

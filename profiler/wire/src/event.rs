@@ -1,4 +1,4 @@
-//! What a thread's records say: each [`Event`] is encoded and decoded here and nowhere else.
+//! The meaning of a thread's records: each [`Event`] is encoded and decoded here and nowhere else.
 //!
 //! ```text
 //! call                                            a completed call; calls reach the reader as they lie in the ring
@@ -61,7 +61,7 @@ impl Stamp {
 const STAMP_BITS: u32 = 33;
 const _: () = assert!(STAMP_BITS + u8::BITS <= crate::record::DURATION_BITS);
 
-/// What is waited for or passed on.
+/// An object that is waited for or passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Object {
     /// Equal where the objects are.
@@ -146,7 +146,7 @@ impl LabelValue<'_> {
     }
 }
 
-/// What a thread did, other than calls. Times are ticks of the target's time stamp counter.
+/// An action of a thread, other than a call. Times are ticks of the target's time stamp counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// An interval begins that stays on its thread. Its label, if it has one, is the next event ([`Event::Label`]).
@@ -173,7 +173,7 @@ pub enum Event<'a> {
     Gap {
         /// When it was noticed; 0 from agents that did not say.
         at: u64,
-        /// How many, if known.
+        /// Number of lost records, if known.
         lost: u64,
     },
     /// The interval was given up: its thread went on with another stack, and calls of it were lost.
@@ -267,7 +267,7 @@ pub enum Event<'a> {
 const OPENS_BITS: u32 = 8;
 const _: () = assert!(crate::waits::OPEN_MAX < 1 << OPENS_BITS);
 
-/// How many [`Marker::Open`] belong to a group with this payload.
+/// Number of [`Marker::Open`] that belong to a group with this payload.
 const fn opens_of(payload: u64) -> usize {
     (payload & ((1 << OPENS_BITS) - 1)) as usize
 }
@@ -293,7 +293,7 @@ impl<'a> Event<'a> {
             .chain(behind.iter().map(|open| open.record()))
     }
 
-    /// How many records it has.
+    /// Number of its records.
     pub fn records_len(self) -> usize {
         let parts = self.parts();
         let objects = parts.objects.iter().flatten().count();
@@ -406,7 +406,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The same with the one object that it is about.
+    /// Adds the object of the event.
     fn about(self, object: Object) -> Parts<'a> {
         Parts {
             objects: [Some(object), None],
@@ -414,7 +414,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The same with a label.
+    /// Adds a label.
     fn labelled(self, label: LabelValue<'a>) -> Parts<'a> {
         Parts { label, ..self }
     }

@@ -1,4 +1,4 @@
-//! How a thread's calls in flight lie in the memory of its process, for the session to read from outside
+//! Layout of a thread's calls in flight in its process' memory, for the session to read from outside
 //! ([`crate::RingHeader::in_flight_at`]).
 //!
 //! ```text

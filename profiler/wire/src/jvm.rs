@@ -1,4 +1,4 @@
-//! What a session and the agent in a Java virtual machine say to each other over a socket.
+//! Messages between a session and the agent in a Java virtual machine, over a socket.
 //!
 //! The JVM calls the agent on a separate thread (`Agent_OnAttach`). The agent connects to the session's socket and
 //! answers message by message. It returns at [`Request::Done`] or when the session is gone. The agent adds no thread
@@ -35,7 +35,7 @@ pub const HELPER_CLASS: &str = "java/lang/EvenkeelProbe";
 /// Longest message; a longer one does not come from evenkeel.
 pub const MESSAGE_MAX: usize = 64 << 20;
 
-/// What a session asks for.
+/// Requests of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Request {
@@ -59,7 +59,7 @@ pub enum Request {
     Rewritten = 9,
 }
 
-/// What the agent answers.
+/// Answers of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Answer {

@@ -21,7 +21,7 @@ impl Keep {
     /// The largest weight.
     pub const MOST: Keep = Keep(Keep::LOG2_MAX);
 
-    /// One in 2^k. A k that no session writes keeps every interval.
+    /// Weight 2^k. A k that no session writes keeps every interval.
     pub const fn of_log2(k: u8) -> Keep {
         if k <= Keep::LOG2_MAX {
             Keep(k)
@@ -80,7 +80,7 @@ mod tests {
         }
     }
 
-    /// What lies in memory that another program has written over.
+    /// Memory that another program has written over.
     #[test]
     fn an_impossible_entry_keeps_everything() {
         // SAFETY: atomic bytes; every value is valid.

@@ -17,7 +17,7 @@
 //!
 //! Everything is `repr(C)`, little-endian, and changes only with [`VERSION`]. All zero bytes are a valid arena.
 //!
-//! What depends on the processor is in [`arch`], one directory for each with the same interface.
+//! The processor's part is in [`arch`], one directory for each with the same interface.
 
 #![no_std]
 

@@ -11,7 +11,7 @@ pub(crate) const SEEN_MAX: usize = 64;
 /// Pieces of a displaced entry: five one-byte instructions, a call in three pieces, and the way back.
 pub const PIECES_MAX: usize = 8;
 
-/// What the session wants of a probe.
+/// The session's wish for a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Wanted {
@@ -23,7 +23,7 @@ pub enum Wanted {
     Discover = 2,
 }
 
-/// What kind of instruction lies at a probe's address.
+/// The kind of instruction at a probe's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Form {
@@ -41,7 +41,7 @@ pub enum Form {
     IndirectJump = 5,
 }
 
-/// What a probe means to the interval of its thread.
+/// The meaning of a probe for the interval of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Role {
@@ -73,8 +73,9 @@ pub enum Role {
     BeginKeyed = 11,
     /// The interval of this key ends when this call returns.
     EndKeyed = 12,
-    /// One step of several before what the interval is about, which is a [`Role::Label`]: the interval begins with the first of them. One
-    /// that has come to its label ends where the next one's first step begins, unless it has met a [`Role::End`] before.
+    /// A step of several before the interval's subject, which is a [`Role::Label`]: the interval begins with the
+    /// first step. After its label it ends where the next interval's first step begins, unless it has met a
+    /// [`Role::End`] before.
     Step = 13,
 }
 
@@ -120,7 +121,7 @@ impl Role {
 /// [`Role::BeginKeyed`], which then take effect when the call returns.
 pub const KEY_RETURNED: u8 = 0xff;
 
-/// What labels the interval.
+/// The label of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Label {
@@ -156,9 +157,9 @@ pub enum Refusal {
     NotOfForm = 7,
 }
 
-/// One site of the plan. The session writes all but `planted`, `refused` and `seen`, before it raises
-/// [`crate::Control::probes`]; afterwards it changes only `wanted` and `traps`. Agents turn a [`Wanted::Discover`] into [`Wanted::Off`] once
-/// the call was trapped often enough.
+/// A site of the plan. The session writes all but `planted`, `refused` and `seen`, before it raises
+/// [`crate::Control::probes`]; afterwards it changes only `wanted` and `traps`. Agents turn a [`Wanted::Discover`]
+/// into [`Wanted::Off`] once the call was trapped often enough.
 #[repr(C)]
 pub struct Probe {
     /// A [`Wanted`].
@@ -204,7 +205,7 @@ pub struct Probe {
     pub seen: [AtomicU64; SEEN_MAX],
 }
 
-/// One instruction of a displaced entry, rewritten to work anywhere near its module.
+/// An instruction of a displaced entry, rewritten to work anywhere near its module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Piece {
@@ -245,7 +246,7 @@ impl Piece {
 pub struct Displaced {
     /// The instructions.
     pub pieces: [Piece; PIECES_MAX],
-    /// How many.
+    /// Number of pieces.
     pub count: u32,
     /// Bytes of original code they replace, at least [`crate::arch::code::JUMP_BYTES`].
     pub len: u32,

@@ -1,4 +1,4 @@
-//! What a thread writes into its ring: 16 bytes a completed call, and markers around intervals.
+//! Records in a thread's ring: 16 bytes a completed call, and markers around intervals.
 //!
 //! ```text
 //! word 0 |                     entry time, ticks                      |
@@ -27,7 +27,7 @@ pub const LABEL_CHUNK: usize = 13;
 /// Bytes of a label that are carried at all.
 pub const LABEL_MAX: usize = 20 * LABEL_CHUNK;
 
-/// One record, as it lies in a ring and in a recording.
+/// A record, in a ring and in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Record {
@@ -58,7 +58,7 @@ pub enum Marker {
     /// A call that blocked, written when it returned: began at `start`, payload its duration. [`Marker::Object`] follows,
     /// for a condition variable a second one (see [`crate::event`] for this and all of the following).
     Wait = MARKER_FIRST,
-    /// What the record before it is about: key of the object in `start`. Payload: a [`crate::waits::Kind`].
+    /// The object of the record before it: its key in `start`. Payload: a [`crate::waits::Kind`].
     Object = MARKER_FIRST + 1,
     /// The thread is about to release or signal something, at `start`. [`Marker::Object`] follows, then the calls
     /// open at that moment as [`Marker::Open`], outermost first. Payload: how many.

@@ -10,11 +10,11 @@ pub const STACKS_LEN: usize = 16;
 /// Words of a stack that are copied, from the stack pointer upwards.
 pub const STACK_WORDS: usize = 2040;
 
-/// What is in a [`StackCopy`].
+/// State of a [`StackCopy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CopyState {
-    /// Nothing.
+    /// The copy is free.
     Free = 0,
     /// A thread is writing it.
     Claimed = 1,
@@ -22,7 +22,7 @@ pub enum CopyState {
     Full = 2,
 }
 
-/// What a thread was doing when its stack was copied.
+/// Activity of a thread when its stack was copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CopiedAt {
@@ -46,7 +46,7 @@ impl CopiedAt {
     }
 }
 
-/// One of them.
+/// A copy of a stack.
 #[repr(C, align(64))]
 pub struct StackCopy {
     /// A [`CopyState`].

@@ -25,7 +25,7 @@ pub const POLLERS: usize = 1 << SLOTS_SHIFT;
 /// Slots in all; the pollers' is alone in its cache line.
 pub const WAITERS_LEN: usize = POLLERS + 4;
 
-/// One slot; all zeros: nobody waits.
+/// A slot; all zeros without waiters.
 #[derive(Debug)]
 #[repr(C, align(16))]
 pub struct Waiters {

@@ -1,4 +1,4 @@
-//! What threads wait for, and who wakes them: *woken-by* and *created-by* of `variance.md` section 1.
+//! Objects that threads wait for, and their wakers: *woken-by* and *created-by* of `variance.md` section 1.
 //!
 //! # The stream of a thread with waits followed ([`crate::Control::waits`])
 //!
@@ -43,7 +43,7 @@ pub const SHARED_ID: u64 = 1 << 63;
 /// Open calls that a group names, at most: the outermost.
 pub const OPEN_MAX: usize = 64;
 
-/// What a thread waits for, or releases.
+/// Kinds of objects that a thread waits for, or releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {

@@ -132,7 +132,7 @@ impl Part {
     }
 }
 
-/// What was decoded, in words.
+/// The decoded events, in words.
 #[derive(Default)]
 struct Words(Vec<String>);
 

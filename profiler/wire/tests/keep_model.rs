@@ -12,7 +12,7 @@ const CLAIMED_FROM: u64 = 3;
 /// The newest records of a claimed interval are not read: here the one that may be half written.
 const NEWEST: u64 = 1;
 
-/// What is drawn for an interval, if nobody claims it.
+/// The draw for an interval, if nobody claims it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Drawn {
     All,

@@ -25,7 +25,7 @@ define_replacement! {
 }
 define_replacement! {
     always
-    /// What may confine the process.
+    /// A call that may confine the process.
     enter_confine(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64) -> c_long, NEXT, confine
 }
 

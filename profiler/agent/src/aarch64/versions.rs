@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-/// Of the functions of condition variables; zero-terminated.
+/// Version of the functions of condition variables; zero-terminated.
 pub const CONDITIONS: &str = "GLIBC_2.17\0";
-/// Of `dlsym`: in the C library since glibc 2.34, in libdl before.
+/// Versions of `dlsym`: in the C library since glibc 2.34, in libdl before.
 pub const DLSYM: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.17"];

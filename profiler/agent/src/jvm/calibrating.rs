@@ -1,4 +1,4 @@
-//! What a probe costs in compiled Java code: the helper class enters and leaves one in a loop.
+//! Cost of a probe in compiled Java code: the helper class enters and leaves one in a loop.
 
 use core::ptr;
 use core::sync::atomic::Ordering::*;

@@ -1,4 +1,4 @@
-//! What the session asks for, done on the thread on which the JVM has called the agent.
+//! Requests of the session, executed on the thread on which the JVM has called the agent.
 
 use core::ffi::{c_char, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};

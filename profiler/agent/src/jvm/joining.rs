@@ -13,7 +13,7 @@ use crate::jvm::{calibrating, stack, switches};
 use crate::verdict::is_over;
 use crate::{arena, attached, code_state, join, rings, threads};
 
-/// How long a thread may be in the middle of a probe when a session takes the place of another.
+/// Longest time that a thread may be in the middle of a probe when one session replaces another.
 const GRACE: Duration = Duration::from_millis(5);
 
 /// Joins the session whose arena `descriptor` leads to. The number in Java code of its probe 0.

@@ -30,8 +30,8 @@ use core::ffi::{CStr, c_char, c_void};
 
 use vm::{Jni, Object, Vm};
 
-/// What the JVM's `load` command calls. The options are the path of the session's socket; without any the library is only loaded, so
-/// that the JVM finds its functions by their names.
+/// The function that the JVM's `load` command calls. The options are the path of the session's socket. Without
+/// options the library is only loaded, so that the JVM finds its functions by their names.
 ///
 /// # Safety
 /// The JVM's arguments.

@@ -1,4 +1,4 @@
-//! What the helper class calls: a probe is entered and left.
+//! Functions that the helper class calls: a probe is entered and left.
 
 use core::sync::atomic::Ordering::*;
 

@@ -17,7 +17,7 @@ const FRAMES_MAX: usize = 512;
 /// Stacks that one request takes, at most.
 const SAMPLES_MAX: usize = 4096;
 
-/// What was seen.
+/// The samples.
 #[derive(Debug, Default)]
 pub struct Samples {
     /// Ticks since the interval began, and the methods, innermost first.

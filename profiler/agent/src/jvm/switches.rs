@@ -13,7 +13,7 @@ static SWITCHES: [AtomicU8; JAVA_PROBES_MAX] = [const { AtomicU8::new(0) }; JAVA
 
 /// The number in Java code of the session's probe 0.
 static BASE: AtomicU32 = AtomicU32::new(0);
-/// One past the highest number that was ever switched on.
+/// End of the numbers that were ever switched on.
 static USED: AtomicU32 = AtomicU32::new(0);
 
 /// Where they are.

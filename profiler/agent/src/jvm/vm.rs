@@ -195,7 +195,7 @@ impl StackFrame {
 #[derive(Clone, Copy, Debug)]
 pub struct Jvmti(pub *mut c_void);
 
-/// What is called for a class that is loaded or loaded again (`ClassFileLoadHook`).
+/// The function called for a class that is loaded or loaded again (`ClassFileLoadHook`).
 pub type ClassHook = unsafe extern "system" fn(
     jvmti: *mut c_void,
     jni: *mut c_void,
@@ -279,7 +279,7 @@ impl Jvmti {
         }
     }
 
-    /// What a class is called: `Ljava/lang/String;`.
+    /// The signature of a class: `Ljava/lang/String;`.
     pub fn class_signature(self, class: Object) -> Option<Vec<u8>> {
         let mut signature = ptr::null_mut::<c_char>();
         // SAFETY: the JVM's table.

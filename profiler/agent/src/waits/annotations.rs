@@ -1,4 +1,4 @@
-//! What the functions of `include/evenkeel.h` and of the crate `evenkeel-annotate` lead to.
+//! Implementations of the functions of `include/evenkeel.h` and of the crate `evenkeel-annotate`.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering::*;

@@ -32,7 +32,7 @@ pub fn wait(
     waiting(table, &[object(condition), mutex], real, ended)
 }
 
-/// Of functions that return an error number.
+/// The end of a wait, for functions that return an error number.
 fn by_number(result: &c_int) -> Ended {
     Ended::by_number(*result)
 }

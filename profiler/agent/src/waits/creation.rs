@@ -27,10 +27,10 @@ const STARTS_MAX: usize = 256;
 
 type StartRoutine = extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// What a thread that is being created is to do; [`thread_entry`] gets it.
+/// The start of a thread that is being created; [`thread_entry`] gets it.
 #[repr(C)]
 pub struct ThreadStart {
-    /// What `thread_entry` calls; first, where it looks for it.
+    /// The function that `thread_entry` calls; first, where it looks for it.
     began: extern "C" fn(&ThreadStart) -> Routine,
     taken: AtomicBool,
     routine: AtomicU64,

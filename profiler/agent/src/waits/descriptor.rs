@@ -8,7 +8,7 @@ use super::objects::Object;
 /// Mixed into the key of bytes: the key of room for them.
 const ROOM: u64 = 1;
 
-/// What a descriptor leads to.
+/// The file of a descriptor.
 #[derive(Clone, Copy)]
 pub struct Descriptor {
     /// The kind of file.
@@ -26,22 +26,22 @@ impl Descriptor {
         matches!(self.kind, Kind::Pipe | Kind::Socket)
     }
 
-    /// What a reader waits for.
+    /// The object that a reader waits for.
     pub fn incoming(self) -> Object {
         Object::of(self.kind, self.input)
     }
 
-    /// What a writer gives.
+    /// The object that a writer supplies.
     pub fn outgoing(self) -> Object {
         Object::of(self.kind, self.output)
     }
 
-    /// What a reader gives.
+    /// The object that a reader supplies.
     pub fn room_made(self) -> Object {
         Object::of(self.kind, mix(self.input, ROOM))
     }
 
-    /// What a writer waits for.
+    /// The object that a writer waits for.
     pub fn room_wanted(self) -> Object {
         Object::of(self.kind, mix(self.output, ROOM))
     }

@@ -19,7 +19,7 @@ use super::waiting::{Ended, sleeping};
 use crate::errno::keeping_errno;
 use crate::interpose::interpose;
 
-/// What functions that take and give bytes return: less than zero for an error.
+/// Result of functions that read and write bytes: less than zero for an error.
 trait Outcome {
     fn ended(&self) -> Ended;
 }

@@ -1,8 +1,8 @@
-//! What a file descriptor leads to, as far as threads wait for it.
+//! The files of descriptors, as far as threads wait for them.
 //!
-//! What was found out is kept by number and compared with the inode, which costs one system call and finds a number that
-//! leads elsewhere now. Event, signal and timer descriptors share one inode: they are forgotten when their number is
-//! closed or made anew by a function of the C library.
+//! Results are kept by number and compared with the inode, which costs one system call and detects a number with a
+//! new file. Event, signal and timer descriptors share one inode: they are forgotten when a function of the C library
+//! closes their number or makes it anew.
 //!
 //! A server reads and writes sockets several times a statement, and each comparison would cost a system call. So a
 //! socket is compared once in [`TRUSTED_TICKS`]. In between, its number can only change its meaning unnoticed if it
@@ -23,7 +23,7 @@ use crate::interpose::interpose;
 /// Numbers remembered.
 const KNOWN_MAX: usize = 4096;
 
-/// How long a socket is not looked at again, in ticks (some ten milliseconds).
+/// Time for which a socket is not checked again, in ticks (some ten milliseconds).
 const TRUSTED_TICKS: u64 = 30_000_000;
 
 struct Known {
@@ -47,7 +47,7 @@ static KNOWN: [Known; KNOWN_MAX] = [const {
 }; KNOWN_MAX];
 
 impl Known {
-    /// What the number led to a moment ago, if that was a socket.
+    /// The recent file of the number, if that was a socket.
     fn trusted(&self, now: u64) -> Option<Descriptor> {
         if now.wrapping_sub(self.seen_ticks.load(Relaxed)) > TRUSTED_TICKS {
             return None;
@@ -79,7 +79,7 @@ impl Known {
     }
 }
 
-/// What `number` leads to. `None`: nothing that threads wait for, as far as is known.
+/// The file of `number`. `None`: nothing that threads wait for, as far as is known.
 pub fn describe(number: c_int) -> Option<Descriptor> {
     let (known, now) = (known(number), now_ticks());
     if let Some(found) = known.and_then(|known| known.trusted(now)) {

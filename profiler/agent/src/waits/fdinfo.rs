@@ -1,4 +1,4 @@
-//! What the kernel says of a descriptor (`/proc/self/fdinfo`, proc(5)), line by line.
+//! The kernel's description of a descriptor (`/proc/self/fdinfo`, proc(5)), line by line.
 
 use core::ffi::{CStr, c_int};
 
@@ -16,7 +16,7 @@ pub struct FdInfo {
 }
 
 impl FdInfo {
-    /// Of a descriptor that is open.
+    /// The description of an open descriptor.
     pub fn open(number: c_int) -> Option<FdInfo> {
         let mut path = [0; FOLDER.len() + DIGITS_MAX + 1];
         path[..FOLDER.len()].copy_from_slice(FOLDER);

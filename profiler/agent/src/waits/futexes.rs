@@ -20,7 +20,7 @@ next! {
 /// `FUTEX_LOCK_PI2`, which the libc crate lacks.
 const LOCK_PI2: c_int = 13;
 
-/// What an operation does.
+/// The action of an operation.
 enum Does {
     Waits,
     Wakes,

@@ -15,7 +15,7 @@ use crate::maps::{self, bounds, hexadecimal};
 
 /// Ranges remembered.
 const KNOWN_MAX: usize = 16;
-/// How long they are believed, in ticks (about a second).
+/// Time for which they are valid, in ticks (about a second).
 const KNOWN_TICKS: u64 = 1 << 31;
 /// Addresses below are numbers: the kernel maps nothing there.
 const LOWEST: u64 = 1 << 16;
@@ -25,9 +25,9 @@ const LOWEST: u64 = 1 << 16;
 struct Range {
     low: u64,
     high: u64,
-    /// What distinguishes the file from others; 0: memory of this process alone, or none.
+    /// Identity of the file; 0: memory of this process alone, or none.
     file: u64,
-    /// What to add to an address for its offset in the file.
+    /// Difference between an address and its offset in the file.
     offset: u64,
     expires_ticks: u64,
 }

@@ -1,4 +1,4 @@
-//! One number out of two, for keys of what is waited for.
+//! Mixes two numbers into one, for keys of objects.
 
 /// A number in which every bit depends on every bit of both (the finaliser of SplitMix64, Steele et al., OOPSLA 2014).
 pub const fn mix(a: u64, b: u64) -> u64 {

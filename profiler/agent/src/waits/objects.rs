@@ -11,7 +11,7 @@ use super::memory;
 use super::mix::mix;
 use super::switch::Table;
 
-/// What distinguishes this process from all others that the session ever saw.
+/// Distinguishes this process from all others that the session ever saw.
 static SALT: AtomicU64 = AtomicU64::new(0);
 
 /// The process of the salt.
@@ -23,7 +23,7 @@ pub fn renew_salt() {
     SALT.store(mix(kernel::process_id() as u64, now_ticks()), Relaxed);
 }
 
-/// What is waited for.
+/// An object that is waited for.
 #[derive(Clone, Copy)]
 pub struct Object {
     /// The kind of object.
@@ -31,7 +31,7 @@ pub struct Object {
     identity: Identity,
 }
 
-/// How an object is distinguished from others.
+/// Identity of an object.
 #[derive(Clone, Copy)]
 enum Identity {
     /// An address in memory of this process alone.

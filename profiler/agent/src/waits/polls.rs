@@ -13,7 +13,7 @@ use super::waiting::{Ended, sleeping_as_poller};
 use crate::interpose::interpose;
 use crate::masks::{empty, passing};
 
-/// What a poll of `number` for reading, or else for writing, was ended by.
+/// The object that ended a poll of `number` for reading, or for writing.
 fn ready(number: c_int, readable: bool) -> Object {
     let key = describe(number).map_or(0, |found| {
         let object = if readable {

@@ -17,7 +17,7 @@ const STEPS_MAX: usize = 16;
 const SETS_MAX: usize = 1 << 16;
 
 struct Registered {
-    /// Of the epoll descriptor and the data; 0: free.
+    /// Hash of the epoll descriptor and the data; 0: free.
     tag: AtomicU64,
     number: AtomicI32,
 }

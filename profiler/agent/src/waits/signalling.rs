@@ -30,7 +30,7 @@ fn receive(real: impl FnOnce() -> c_int, ended: impl FnOnce(&c_int) -> Ended) ->
     sleeping(table, &[own], real, ended)
 }
 
-/// Of the functions whose only way to end is a signal.
+/// A wait in functions that only a signal ends.
 pub fn receive_any(real: impl FnOnce() -> c_int) -> c_int {
     receive(real, |_| Ended::Woken)
 }

@@ -25,7 +25,7 @@ struct Address {
     port: u16,
 }
 
-/// What a socket leads to. `None` while it is not connected, and for what stays unknown.
+/// The file of a socket. `None` while it is not connected, and for unknown kinds.
 pub fn describe(number: c_int, inode: u64) -> Option<Descriptor> {
     let (family, own) = address(number, libc::SYS_getsockname)?;
     if option(number, libc::SO_ACCEPTCONN) == Some(1) {

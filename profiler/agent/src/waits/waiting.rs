@@ -14,7 +14,7 @@ use crate::errno::keeping_errno;
 /// System calls that take less have not slept: going to sleep and waking up takes longer.
 pub const SLEPT_TICKS_MIN: u64 = 4096;
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// By what was waited for.
@@ -28,7 +28,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Of a function that returns an error number.
+    /// The end of a wait, for a function that returns an error number.
     pub fn by_number(result: i32) -> Ended {
         match result {
             0 | libc::EOWNERDEAD => Ended::Woken,
@@ -37,7 +37,7 @@ impl Ended {
         }
     }
 
-    /// Of a function that returns a negative number and sets `errno`.
+    /// The end of a wait, for a function that returns a negative number and sets `errno`.
     pub fn by_errno(result: isize) -> Ended {
         if result >= 0 {
             return Ended::Woken;

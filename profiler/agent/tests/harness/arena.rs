@@ -149,7 +149,7 @@ impl Arena {
         }
     }
 
-    /// What threads that ran counted of intervals which they did not record.
+    /// Counts of intervals that the threads did not record.
     pub fn unrecorded(&self) -> Vec<Unrecorded> {
         let rings = (0..RINGS).map(|index| self.ring(index));
         let used = rings.filter(|ring| ring.state.load(Acquire) != RingState::Free as u32);
@@ -166,7 +166,7 @@ impl Arena {
             .collect()
     }
 
-    /// What was recorded, thread by thread.
+    /// The records, thread by thread.
     pub fn streams(&self) -> Vec<Stream> {
         (0..RINGS).filter_map(|index| self.stream(index)).collect()
     }

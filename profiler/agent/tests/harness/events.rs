@@ -1,4 +1,4 @@
-//! What a thread recorded, as `evenkeel_wire::event` reads it, to be kept and compared.
+//! A thread's records, as `evenkeel_wire::event` reads them, to be kept and compared.
 
 use evenkeel_wire::event::Sink;
 use evenkeel_wire::{Decoder, Kind, LabelValue, Record};
@@ -7,7 +7,7 @@ pub use evenkeel_wire::Open;
 
 pub type Object = (Kind, u64);
 
-/// One event, or a call.
+/// An event, or a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Call {
@@ -62,7 +62,7 @@ pub enum Event {
     /// Something of an interval that stays on its thread, or a gap.
     Other(String),
 }
-/// What one thread recorded.
+/// The records of a thread.
 #[derive(Debug)]
 pub struct Stream {
     pub pid: u32,

@@ -16,13 +16,13 @@ use evenkeel_wire::{Keep, Kind};
 use events::{Event, Stream};
 use plan::Hooks;
 
-/// What became of a program.
+/// Result of a program's run.
 pub struct Run {
     pub output: Output,
     pub streams: Vec<Stream>,
     /// Slots of the table of waiters in which somebody still waits.
     pub still_announced: usize,
-    /// What each thread counted of intervals that it did not record.
+    /// Counts of the intervals that each thread did not record.
     pub unrecorded: Vec<Unrecorded>,
 }
 
@@ -34,13 +34,13 @@ pub struct Unrecorded {
     pub by_class: Vec<u64>,
 }
 
-/// How to run a program.
+/// Options of a program's run.
 #[derive(Default)]
 pub struct How<'a> {
     pub waits: bool,
     /// Sampling skips every interval.
     pub skips_all: bool,
-    /// What becomes of intervals that end, by their latency in ticks.
+    /// Weight of intervals that end, by their latency in ticks.
     pub keep: Option<fn(u64) -> Keep>,
     pub hooks: Hooks<'a>,
     pub arguments: &'a [&'a str],
@@ -173,8 +173,8 @@ impl Run {
             .max_by_key(|(_, wake)| wake.at)
     }
 
-    /// That the wait ended by a wake of `waker`, and the wake came while it went on, give or take the time from saying
-    /// so to doing it.
+    /// Asserts that the wait ended by a wake of `waker`, which came during the wait, give or take the time between
+    /// its record and the release.
     #[track_caller]
     pub fn assert_woken(&self, kind: Kind, waiter: usize, wait: Wait, waker: usize) -> Wake {
         let found = self.waker_of(kind, waiter, wait);

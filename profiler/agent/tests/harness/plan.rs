@@ -9,7 +9,7 @@ use wire::{Label, Probe, Role, Wanted};
 
 use super::arena::Arena;
 
-/// One function whose call sites are hooked.
+/// A function whose call sites are hooked.
 #[derive(Clone, Copy)]
 pub struct Hook<'a> {
     pub callee: &'a str,

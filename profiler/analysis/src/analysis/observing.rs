@@ -1,4 +1,4 @@
-//! What somebody needs who sums intervals by himself ([`crate::fleet::observed`]).
+//! Access to single intervals, for formats that sum them themselves ([`crate::fleet::observed`]).
 
 use super::Analysis;
 use super::intake::Intake;

@@ -11,7 +11,7 @@ const INTERVALS_ENOUGH: u64 = 100;
 const DEVIATIONS: f64 = 0.5;
 
 impl Analysis {
-    /// How long an interval has lasted from which on it is slow, ticks, by the latencies of all intervals so far; nothing before there are
+    /// Age from which an interval is slow, ticks, by the latencies of all intervals so far; `None` before there are
     /// enough.
     pub fn slow_from_ticks(&self) -> Option<u64> {
         let latencies = &self.intake.latencies;

@@ -21,7 +21,7 @@ pub struct PartTime {
 /// The intervals of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClassTime {
-    /// How many.
+    /// Number of intervals.
     pub intervals: f64,
     /// Their latency.
     pub latency_ns: f64,
@@ -30,7 +30,7 @@ pub struct ClassTime {
 /// Sums over the intervals that ended in a stretch of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// How long it was.
+    /// Length of the block.
     pub length_ns: f64,
     /// Intervals that ended in it, those that are not looked into included.
     pub seen: f64,
@@ -61,7 +61,7 @@ pub struct Thresholds {
     pub cap_ns: f64,
     /// The slow ones begin here: at the 99th percentile of the side.
     pub slow_ns: f64,
-    /// Those just below begin here.
+    /// Latency from which an interval is just below the slow ones.
     pub near_ns: f64,
 }
 
@@ -111,7 +111,7 @@ impl Block {
         self.combine(other, 1.0);
     }
 
-    /// The same without some of it.
+    /// The block without some of its intervals.
     pub fn without(&self, other: &Block) -> Block {
         let mut rest = self.clone();
         rest.combine(other, -1.0);

@@ -9,7 +9,7 @@ use super::fieller::{Beyond, Pair};
 pub struct Bound {
     /// As it was written.
     pub text: String,
-    /// Of what.
+    /// The bounded value.
     pub subject: Subject,
     /// It is not to be above it; else not below.
     pub above: bool,
@@ -17,7 +17,7 @@ pub struct Bound {
     pub fraction: f64,
 }
 
-/// What is not to change.
+/// Subject of a bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// `mean`, `sd`, or a percentile as `p99` and `p99.9`.

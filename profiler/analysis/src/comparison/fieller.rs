@@ -27,7 +27,7 @@ pub struct Pair {
     pub df: f64,
 }
 
-/// How a change lies to a bound.
+/// Position of a change relative to a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
     /// Surely beyond it.

@@ -9,7 +9,7 @@ use super::fieller::Estimate;
 const DRAWS: usize = 400;
 /// Intervals above a percentile, at least.
 const ABOVE_MIN: f64 = 20.0;
-/// Of fewer blocks nothing is known.
+/// Fewer blocks give no estimate.
 const BLOCKS_FEW: f64 = 6.0;
 /// Neighbours that are more alike than that are one block that is too short.
 const CORRELATION_MAX: f64 = 0.9;
@@ -39,7 +39,8 @@ impl Recorded {
         }
     }
 
-    /// One sum over another. The error is that of the blocks' own sums about the ratio (Cochran 1977, "Sampling techniques", section 6.3).
+    /// The ratio of two sums. The error is that of the blocks' own sums about the ratio (Cochran 1977, "Sampling
+    /// techniques", section 6.3).
     pub fn ratio(&self, part: impl Fn(&Block) -> f64, whole: impl Fn(&Block) -> f64) -> Estimate {
         let all = whole(&self.total);
         if all <= 0.0 {
@@ -153,7 +154,7 @@ impl Recorded {
     }
 }
 
-/// What blocks say of the error of their sum.
+/// The blocks' error of their sum.
 struct Error {
     /// Standard error of the sum.
     se: f64,
@@ -188,7 +189,7 @@ impl Error {
         }
     }
 
-    /// Of an estimate of this value, which is the sum times `factor`.
+    /// The error of an estimate with this value, which is the sum times `factor`.
     fn of(&self, value: f64, factor: f64) -> Estimate {
         Estimate {
             value,

@@ -19,13 +19,13 @@ const CAPPED_MIN: f64 = 30.0;
 const CAPPED_MAX: f64 = 0.05;
 /// The slow ones.
 pub const SLOW: f64 = 0.01;
-/// Those and the ones just below.
+/// Part of the intervals that is slow or just below.
 const NEAR: f64 = 0.02;
 
 /// Both sides, during their replay.
 #[derive(Debug)]
 pub struct Gathering {
-    /// What time is divided into.
+    /// The parts that time is divided into.
     pub parts: Parts,
     /// By recording: its side.
     sides: Vec<usize>,
@@ -46,7 +46,7 @@ pub struct Member {
 }
 
 impl Gathering {
-    /// Of these recordings, whose sides have these profiles. `ticks_per_ns`: of the clock of all.
+    /// Gathers these recordings, whose sides have these profiles. `ticks_per_ns` is of the common clock.
     pub fn new(
         members: &[Member],
         profiles: [&Profile; 2],

@@ -7,7 +7,7 @@ use super::student;
 
 /// Rate and concurrency that differ by less do not make another load.
 const LOAD_MIN: f64 = 0.1;
-/// The same of the mean latency that the mix of classes alone moves, as a fraction of it.
+/// Smallest relevant change of the mean latency by the mix of classes alone, as a fraction of it.
 const MIX_MIN: f64 = 0.02;
 /// Chance that a mix is called another by chance.
 const MISSES: f64 = 0.05;
@@ -20,7 +20,8 @@ pub struct Load {
     /// Intervals that were in the server at once, on average: the rate times the mean latency (Little 1961, "A proof for the queuing
     /// formula").
     pub concurrency: Pair,
-    /// What of the mean latency's change the mix of classes explains; nothing where intervals have no classes.
+    /// The part of the mean latency's change that the mix of classes explains; `None` where intervals have no
+    /// classes.
     pub mix: Option<Mix>,
 }
 
@@ -34,9 +35,9 @@ pub struct Mix {
     pub mean_ns: f64,
     /// Other classes than before.
     pub mix_ns: Estimate,
-    /// The same classes, slower or quicker.
+    /// Classes that are slower or quicker.
     pub within_ns: Estimate,
-    /// What is both: a class is slower or quicker, and there is more or less of it.
+    /// Both: a class is slower or quicker, and its part has changed.
     pub both_ns: Estimate,
     /// By class: its part of the intervals before and after.
     pub parts: Vec<[f64; 2]>,
@@ -52,7 +53,7 @@ pub enum Another {
 }
 
 impl Load {
-    /// Of both sides; nothing where their recordings do not say how long they took.
+    /// The load of both sides; `None` where their recordings lack their duration.
     pub fn of(sides: &[Side; 2]) -> Option<Load> {
         const SECOND_NS: f64 = 1e9;
         let per_second = |figure: Estimate| Estimate {

@@ -1,4 +1,4 @@
-//! What the time of intervals is divided into: findings, whose times do not overlap, and calls with everything below them.
+//! The parts of intervals' time: findings, whose times do not overlap, and calls with everything below them.
 //!
 //! A finding's function is found by name, so that both sides and all builds have it. Time belongs to the innermost
 //! finding on its call path. Time without a CPU is a separate part, because other work on the machine differs from
@@ -55,7 +55,7 @@ pub struct NodePart {
 }
 
 impl Parts {
-    /// Those of these findings, of the profiles before and after.
+    /// Parts for these findings of the profiles before and after.
     pub fn of(before: &[Finding], after: &[Finding]) -> Parts {
         let mut parts = Parts::default();
         for (side, findings) in [before, after].into_iter().enumerate() {

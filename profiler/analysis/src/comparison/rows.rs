@@ -1,4 +1,4 @@
-//! What is compared, row by row, and what can be said of each.
+//! The comparison, row by row, with a verdict on each.
 
 use super::fieller::{Estimate, Pair};
 use super::figures::Recorded;
@@ -22,7 +22,7 @@ const CALL_MIN: f64 = 0.01;
 /// A call passes a change on if one of its callees has this part of it.
 const CARRIED_MIN: f64 = 0.8;
 
-/// What is corrected for together.
+/// Rows that are corrected together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// The latency's distribution, and time without a processor.
@@ -38,12 +38,12 @@ impl Family {
     pub const ALL: [Family; 3] = [Family::Latency, Family::Finding, Family::Call];
 }
 
-/// What a row is of.
+/// Subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// The mean latency, winsorised.
     Mean,
-    /// The same as if the mix of classes had stayed.
+    /// The mean as if the mix of classes had stayed.
     MeanOfSameMix,
     /// Standard deviation, winsorised.
     Sd,
@@ -68,7 +68,7 @@ pub enum Of {
     Slow,
 }
 
-/// What can be said.
+/// The verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is surely less.
@@ -92,7 +92,7 @@ pub enum WhyNot {
     OtherMix,
     /// Only the side before (0) or after (1) timed it.
     TimedOnlyBeforeOrAfter(usize),
-    /// One side or both have too few intervals.
+    /// One or both sides have too few intervals.
     FewIntervals,
     /// A maximum is a single interval.
     SingleInterval,
@@ -104,7 +104,7 @@ pub enum WhyNot {
     NotFound,
 }
 
-/// One figure on both sides.
+/// A figure on both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The subject of a row.
@@ -117,7 +117,7 @@ pub struct Row {
     pub plain: Option<[f64; 2]>,
     /// Chance of such a difference between equal sides, corrected for the rows of its family.
     pub p: Option<f64>,
-    /// What can be said.
+    /// The verdict.
     pub verdict: Verdict,
     /// A callee has most of the change.
     pub passes_on: bool,
@@ -164,7 +164,7 @@ impl Row {
     }
 }
 
-/// What is known of both sides beside their intervals.
+/// Facts about both sides other than their intervals.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Circumstances {
     /// They are intervals of the same kind.
@@ -280,7 +280,7 @@ fn findings(sides: &[Side; 2], parts: &Parts) -> Vec<Row> {
     rows
 }
 
-/// Of all intervals, and of the slow ones where they are known.
+/// Rows of all intervals, and of the slow ones where they are known.
 fn part_rows(sides: &[Side; 2], what: &What, part: usize) -> Vec<Row> {
     let has_latencies = sides.iter().flatten().all(|run| run.has_latencies);
     let all = sides::pair(sides, |run| Some(run.part_mean(part)));

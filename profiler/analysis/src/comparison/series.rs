@@ -49,7 +49,7 @@ impl Series {
         }
     }
 
-    /// One of blocks that were summed before, in order of time.
+    /// A series of blocks that were summed elsewhere, in order of time.
     pub fn of_blocks(thresholds: Thresholds, blocks: Vec<Block>) -> Series {
         let mut series = Series::new(thresholds);
         series.has_latencies = false;

@@ -32,7 +32,7 @@ pub fn pair(sides: &[Side; 2], figure: impl Fn(&Recorded) -> Option<Estimate>) -
     Some(Pair { before, after, df })
 }
 
-/// How much runs differ.
+/// Differences between runs.
 struct Spread {
     /// Variance between runs, as a fraction of the square of the mean.
     variance: f64,
@@ -125,7 +125,7 @@ mod tests {
         assert!(low > 0.1 && high < 0.3, "{low} {high}");
     }
 
-    /// One run a side is never surer than runs of one program are alike.
+    /// A single run a side is never surer than runs of one program are alike.
     #[test]
     fn one_run_a_side() {
         let sides = [vec![run(100.0)], vec![run(101.0)]];

@@ -27,7 +27,7 @@ use crate::sums::round_sums::RoundSums;
 /// Index of the only round there is.
 pub(crate) const JOINT_ROUND: usize = 0;
 
-/// What is known of a recording after its first replay.
+/// Knowledge about a recording after its first replay.
 #[derive(Clone, Debug, Default)]
 pub struct Scouted {
     /// The rounds that its profile rests on, the one that knows most first.
@@ -92,7 +92,7 @@ pub(crate) struct Joint {
     common: Common,
     /// By probe id: not timed by all of the recordings.
     untimed: Vec<bool>,
-    /// Of the recording at hand.
+    /// Rounds of the current recording.
     rounds: Vec<JointRound>,
     /// Intervals of the recordings before.
     before: u64,
@@ -111,7 +111,7 @@ pub(crate) struct Joint {
 struct JointRound {
     round: usize,
     selection: Selection,
-    /// Of the ranges, those before this are behind.
+    /// Ranges before this one have passed.
     at: usize,
     /// Its own call paths, where it has sums instead of intervals ([`crate::fleet::minutes`]).
     paths: Paths,
@@ -149,7 +149,7 @@ impl Joint {
         }
     }
 
-    /// What a profile says of rounds that were taken together.
+    /// Facts about rounds that were taken together.
     pub fn together(&self) -> Together {
         Together {
             rounds: vec![JOINT_ROUND],
@@ -229,7 +229,7 @@ impl Joint {
         intervals.into_iter().filter_map(place).collect()
     }
 
-    /// The same of sums of the selected round `at`.
+    /// Places sums of the selected round `at`.
     pub(crate) fn place_sums(
         &self,
         at: usize,
@@ -256,7 +256,7 @@ impl Joint {
         self.rounds.iter_mut().position(|round| round.selects(id))
     }
 
-    /// The same of a minute of sums of one of the recording's rounds.
+    /// Whether a minute of sums of one of the recording's rounds is selected.
     pub(crate) fn selects_minute(&mut self, minute: u64, of: usize) -> Option<usize> {
         let mut rounds = self.rounds.iter_mut();
         rounds.position(|round| round.round == of && round.selects(minute))

@@ -33,11 +33,11 @@ pub struct Observed {
     /// Its critical path, from its end to its beginning without gaps. Empty unless waits were followed, it belongs to
     /// a span, and paths are wanted ([`crate::Analysis::observe_pieces`]).
     pub pieces: Vec<Piece>,
-    /// What it spent, the root first, parents before children. Exclusive ticks add up to the latency.
+    /// Time by node, the root first, parents before children. Exclusive ticks add up to the latency.
     pub spent: Vec<Spent>,
 }
 
-/// What an interval spent at one node.
+/// Time of an interval at one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// The node.
@@ -51,8 +51,8 @@ pub struct Spent {
 }
 
 impl Observed {
-    /// The same on fewer paths. `place`: of a node the one that has its own time, and whether that is itself, or the node is left
-    /// out below it.
+    /// Maps it to fewer paths. `place` gives for a node the one that has its own time, and whether that is itself;
+    /// otherwise the node is left out below it.
     pub(crate) fn onto(mut self, place: impl Fn(u32) -> (u32, bool)) -> Observed {
         let mut spent: Vec<Spent> = Vec::with_capacity(self.spent.len());
         for at in &self.spent {
@@ -71,7 +71,7 @@ impl Observed {
     }
 }
 
-/// What the intervals of a minute added to the sums of a profile, of a recording that keeps nothing else ([`crate::fleet::minutes`]).
+/// Sums of the intervals of a minute, from a recording that keeps nothing else ([`crate::fleet::minutes`]).
 #[derive(Clone, Debug, Default)]
 pub struct ObservedMinute {
     /// Number of the minute in its recording.
@@ -89,9 +89,9 @@ pub struct ObservedMinute {
 pub(crate) struct Observing {
     /// With the paths of intervals that belong to a span.
     pub pieces: bool,
-    /// Those that were added, on the paths of their round.
+    /// Added intervals, on the paths of their round.
     pub pending: Vec<Observed>,
-    /// Those before, on the paths of the round that they count in.
+    /// Earlier intervals, on the paths of the round that they count in.
     pub placed: Vec<Observed>,
     /// Minutes of sums, on the same paths.
     pub minutes: Vec<ObservedMinute>,

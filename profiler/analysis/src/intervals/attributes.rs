@@ -141,7 +141,7 @@ impl AttributeSums {
         self.latency_squared = with(self.latency_squared, other.latency_squared);
     }
 
-    /// The same with latencies in ticks of another clock.
+    /// The attributes with latencies in ticks of another clock.
     pub(crate) fn with_clock(
         &self,
         time: impl Fn(i128) -> i128,

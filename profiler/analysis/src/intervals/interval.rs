@@ -1,4 +1,4 @@
-//! What an interval is to the rest of the analysis, and why one is left out.
+//! An interval, as the rest of the analysis sees it, and the reasons to leave one out.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub enum Reason {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LeftOut {
-    /// One of the known reasons.
+    /// A known reason.
     Known(Reason),
     /// In words, from a profile that has no more.
     Said(String),

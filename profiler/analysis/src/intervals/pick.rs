@@ -10,7 +10,7 @@ use crate::sums::histogram::Histogram;
 pub enum Pick {
     /// The slowest is 1.
     Rank(usize),
-    /// One near this quantile of the latency, 0 to 1.
+    /// An interval near this quantile of the latency, 0 to 1.
     Percentile(f64),
     /// The one with this number, if it was kept ([`crate::Analysis::keep_interval`]).
     Id(u64),

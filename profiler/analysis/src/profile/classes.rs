@@ -1,4 +1,4 @@
-//! How intervals differ by what they are: their classes, and the attributes that the target gave them.
+//! Differences between intervals by their classes, and by the attributes that the target gave them.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct Classes {
     pub classes: Vec<Class>,
 }
 
-/// One class.
+/// A class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Class {
     /// Normalised label.
@@ -43,7 +43,7 @@ pub struct ClassPath {
     pub mean_ns: f64,
 }
 
-/// How an attribute explains the latency.
+/// The way in which an attribute explains the latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttributeFit {
@@ -65,7 +65,7 @@ pub struct Attribute {
     pub mean: f64,
     /// Standard deviation of the value.
     pub sd: f64,
-    /// How it explains the latency.
+    /// The way in which it explains the latency.
     pub fit: AttributeFit,
     /// The part of Var(L) that it explains: `Var(E[L|v]) / Var(L)`, or the squared correlation.
     pub explained: f64,

@@ -1,4 +1,4 @@
-//! What a run had at its disposal, and how much of it was asked for.
+//! Resources of a run, and their use.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub const SLOW_ENOUGH: u64 = 100;
 pub struct Machine {
     /// Processors that are on.
     pub processors: u32,
-    /// How long the run took, seconds.
+    /// Duration of the run, seconds.
     pub seconds: f64,
 }
 
@@ -27,7 +27,7 @@ impl Profile {
         Some(self.intervals_seen as f64 * mean_ns / 1e9 / machine.seconds)
     }
 
-    /// How many of the slowest intervals of the profile hold half of its variance.
+    /// Number of the slowest intervals that hold half of the profile's variance.
     pub fn slow_intervals(&self) -> u64 {
         let moment = |bin: &super::Bin| {
             let distance = (bin.from_ns + bin.to_ns) / 2.0 - self.mean_ns;

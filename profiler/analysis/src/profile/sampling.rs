@@ -14,18 +14,18 @@ const PART_MAX: f64 = 0.1;
 pub struct Sampling {
     /// Intervals whose latency is known.
     pub seen: u64,
-    /// Of them, those that the profile rests on.
+    /// Intervals that the profile rests on.
     pub kept: u64,
-    /// Of them, those whose inside was recorded, in all rounds.
+    /// Intervals with recorded calls, in all rounds.
     #[serde(default)]
     pub recorded: u64,
-    /// Of this part of all intervals, the slowest, every one was recorded.
+    /// The slowest part of all intervals, which was recorded completely.
     #[serde(default)]
     pub slowest: f64,
     /// Weight of the others: one in this many was recorded.
     #[serde(default)]
     pub one_in: f64,
-    /// How they were chosen.
+    /// The rule of choice.
     pub rule: SamplingRule,
     /// Mean latency of all.
     pub mean_ns: f64,
@@ -37,7 +37,7 @@ pub struct Sampling {
     pub slow_not_seen_inside: NotSeenInside,
 }
 
-/// How intervals are chosen whose inside is recorded.
+/// Rules for choosing the intervals whose calls are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SamplingRule {
@@ -55,7 +55,7 @@ pub enum SamplingRule {
 /// Intervals of latencies that the profile has less of than of others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NotSeenInside {
-    /// How many intervals that are slower than the mean of all.
+    /// Number of intervals that are slower than the mean of all.
     pub intervals: u64,
     /// The part of the variance of all intervals, slow and quick, that the profile does not represent.
     pub share: f64,

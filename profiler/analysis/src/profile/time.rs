@@ -14,9 +14,9 @@ pub struct WaitedFor {
     /// The innermost calls that wait, at most `crate::critical::blocking::WAITER_CALLS_MAX`, outermost first, each with its site.
     #[serde(default)]
     pub waiter_calls: Vec<String>,
-    /// What is waited for, in words.
+    /// The awaited object, in words.
     pub object: String,
-    /// The same as a kind of node.
+    /// The object as a kind of node.
     pub kind: Kind,
     /// Different objects, at most `crate::critical::blocking::OBJECTS_MAX`.
     pub objects: usize,
@@ -80,7 +80,7 @@ pub struct SlowPart {
 /// The critical path of one interval, across threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// How it was picked: `p99`, `max`, `#2`, `id:123`.
+    /// The pick: `p99`, `max`, `#2`, `id:123`.
     pub pick: String,
     /// Its number in the run.
     pub id: u64,
@@ -119,7 +119,7 @@ pub struct Span {
     pub to_ns: f64,
     /// Name of the node.
     pub name: String,
-    /// What the time was spent on.
+    /// The kind of time.
     pub kind: Kind,
     /// The node, as in [`super::Factor::paths`].
     pub path: String,
@@ -170,15 +170,15 @@ impl Activity {
     ];
 }
 
-/// One line of the summary.
+/// A line of the summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSpent {
-    /// What the thread on the critical path was doing.
+    /// Activity of the thread on the critical path.
     #[serde(rename = "doing")]
     pub activity: Activity,
     /// Mean time an interval.
     pub mean_ns: f64,
-    /// The same as a fraction of the mean latency.
+    /// The time as a fraction of the mean latency.
     pub fraction: f64,
     /// Cov(X, L) / Var(L); the lines add up to 1.
     pub share: f64,

@@ -1,4 +1,4 @@
-//! What a profile says of attributes.
+//! A profile's lines about attributes.
 
 use crate::intervals::attributes::{AttributeSums, AttributeTable, Group};
 use crate::profile::{Attribute, AttributeFit, AttributeValue};

@@ -104,7 +104,7 @@ fn few_blocks(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
     few.then_some(Warning::FewBlocks(blocks))
 }
 
-/// What lay beyond the bounds of the tree, and of memory.
+/// Warnings about records beyond the bounds of the tree, and of memory.
 fn bounded(inputs: &Inputs<'_>) -> Vec<Warning> {
     let (folded, dropped) = (inputs.round.paths.folded(), inputs.run.dropped);
     let found = [

@@ -22,7 +22,7 @@ const BLOCKS_JOINED_MAX: usize = 2 * BLOCKS_MAX;
 /// Numbers kept of one node.
 const NODE_CELLS: usize = 9;
 
-/// How many blocks there may be of sums over these paths.
+/// Largest number of blocks of sums over these paths.
 fn blocks_max(paths: &Paths) -> usize {
     let cells = NODE_CELLS * paths.all().len() + paths.pairs();
     (CELLS_MAX / cells).clamp(BLOCKS_FEW, BLOCKS_MAX)
@@ -46,7 +46,7 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// One block of intervals that were summed before: without errors.
+    /// A single block of intervals that were summed elsewhere: without errors.
     pub fn of(sums: Sums) -> Blocks {
         Blocks {
             length: sums.intervals.max(1),

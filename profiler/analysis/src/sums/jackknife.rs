@@ -6,7 +6,7 @@
 //! of Busing, Meijer and van der Leeden (1999), "Delete-m jackknife for unequal m", equals the usual one where they
 //! do not.
 
-/// One statistic computed with everything, and without each block.
+/// A statistic computed with everything, and without each block.
 #[derive(Clone, Debug, Default)]
 pub struct Replicates {
     /// Intervals of each block.

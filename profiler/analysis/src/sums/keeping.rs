@@ -1,8 +1,8 @@
 //! Which intervals are worth keeping: the table of [`evenkeel_wire::KeepTable`], from the latencies that were seen.
 //!
-//! What an interval adds to Cov(X, L) grows with its distance from the mean latency. The error of an estimated sum is smallest where terms
-//! are drawn with probabilities proportional to their size (Horvitz and Thompson 1952). So the probability is proportional to that
-//! distance, with two exceptions:
+//! The term that an interval adds to Cov(X, L) grows with its distance from the mean latency. The error of an
+//! estimated sum is smallest where terms are drawn with probabilities proportional to their size (Horvitz and
+//! Thompson 1952). So the probability is proportional to that distance, with two exceptions:
 //!
 //! - Medians and cohorts need intervals near the mean: these are treated as a little away from it.
 //! - Half of the budget goes to the slowest intervals, which are all kept: a rare stall is never lost.
@@ -101,7 +101,7 @@ mod tests {
             .sum()
     }
 
-    /// One in 5,000 takes 1,000 times as long: all of these are kept, and of the others as many as the budget leaves.
+    /// One in 5,000 takes 1,000 times as long: all of these are kept, and as many of the others as the budget leaves.
     #[test]
     fn all_of_the_slow_are_kept() {
         let latency = |at: u64| {

@@ -93,7 +93,7 @@ impl<'a> VarianceTree<'a> {
         }
     }
 
-    /// The same tree, with names for the classes of other intervals.
+    /// The tree with names for the classes of other intervals.
     pub fn with_classes(self, classes: &'a ClassTable) -> VarianceTree<'a> {
         VarianceTree {
             classes: Some(classes),
@@ -101,7 +101,7 @@ impl<'a> VarianceTree<'a> {
         }
     }
 
-    /// The same tree, whose functions' own time is named by whether all of their calls are timed.
+    /// The tree with names of own time that tell whether all calls of the function are timed.
     pub fn with_not_opened(self, not_opened: &'a NotOpened) -> VarianceTree<'a> {
         VarianceTree {
             not_opened: Some(not_opened),
@@ -109,7 +109,7 @@ impl<'a> VarianceTree<'a> {
         }
     }
 
-    /// What a node is where it is no call.
+    /// The state of a node that is no call.
     pub fn state(&self, node: u32) -> Option<State> {
         self.paths.get(node).state
     }
@@ -177,7 +177,7 @@ impl<'a> VarianceTree<'a> {
         }
     }
 
-    /// What a part's time is spent on.
+    /// The kind of a part's time.
     pub fn kind(&self, part: Part) -> Kind {
         match part {
             Part::Call(PROBES) => Kind::Probe,
@@ -201,7 +201,7 @@ impl<'a> VarianceTree<'a> {
         self.has_body(node) && self.not_opened.is_some_and(is_hidden)
     }
 
-    /// What the own time of a node is called, `function` being the name of the node.
+    /// The name of a node's own time; `function` is the name of the node.
     fn body(&self, node: u32, function: &str) -> String {
         match self.state(node) {
             Some(state) => format!("{function}, {}", state.remainder()),

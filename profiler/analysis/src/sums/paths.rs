@@ -38,7 +38,7 @@ pub struct Path {
     pub parent: u32,
     /// The probe called, absent at [`ROOT`], at `PROBES` and where `state` is present.
     pub probe: Option<u32>,
-    /// What the time is where the path does not go on by a call.
+    /// The state, where the path does not continue by a call.
     pub state: Option<State>,
     /// Calls from the root: 0 for the root.
     pub depth: u32,
@@ -110,7 +110,7 @@ impl Paths {
         self.found_or(parent, step, |_, _, _| None).is_some()
     }
 
-    /// The same of a path that was found before, in another tree: only as bounded as all trees together.
+    /// Adds a path that was found earlier, in another tree: only as bounded as all trees together.
     pub(crate) fn again(&mut self, parent: u32, step: u32) -> Option<u32> {
         self.found_or(parent, step, Paths::add)
     }

@@ -11,7 +11,7 @@ use crate::sums::histogram::Histogram;
 use crate::sums::paths::{Path, Paths};
 use crate::sums::{NodeSums, Sums};
 
-/// How the nodes of one round become those of other call paths.
+/// Maps the nodes of one round to those of other call paths.
 #[derive(Debug)]
 pub struct Projection<'a> {
     from: &'a Paths,
@@ -152,7 +152,7 @@ fn product(sums: &Sums, pair: usize) -> i128 {
     sums.pairs.get(pair).copied().unwrap_or_default()
 }
 
-/// What a path's step is in [`Paths::child`]; nothing at the root, and for the node of the probes' cost.
+/// A path's step in [`Paths::child`]; `None` at the root, and for the node of the probes' cost.
 pub fn step_of(path: &Path) -> Option<u32> {
     path.probe.or_else(|| path.state.map(|state| state.step()))
 }

@@ -1,4 +1,4 @@
-//! What profiling costs, measured: intervals with their probes on against intervals with their probes bypassed, in
+//! Measured cost of profiling: intervals with their probes on against intervals with their probes bypassed, in
 //! alternating windows (`variance.md` section 4, "Self-cost").
 //!
 //! Load drifts over a run, so only neighbours are compared. Intervals are sorted into **slots** of about a second by
@@ -37,7 +37,7 @@ pub(crate) struct Window {
 pub(crate) struct Windows(pub(crate) [Window; 2]);
 
 impl Windows {
-    /// Those of them that were not in `before`.
+    /// Windows that were not in `before`.
     pub(crate) fn since(self, before: &Windows) -> Windows {
         let mut since = self;
         for (mine, before) in since.0.iter_mut().zip(before.0) {
@@ -48,7 +48,7 @@ impl Windows {
     }
 }
 
-/// One slot, or several added up.
+/// A slot, or several added up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pairs {
     intervals: u64,
@@ -66,7 +66,7 @@ type Strata = BTreeMap<u16, [Window; 2]>;
 #[derive(Clone, Debug, Default)]
 pub struct SelfCost {
     slots: BTreeMap<u64, Strata>,
-    /// How often slots have doubled.
+    /// Number of times that slots have doubled.
     doubled: u32,
     classes: BTreeMap<u16, Limit>,
 }

@@ -20,9 +20,9 @@ pub use places::Place;
 /// Calibrated cost of one probed call, in 1/256 ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeCost {
-    /// What falls outside the recorded duration, so into the caller's own time.
+    /// The part outside of the recorded duration, and so in the caller's own time.
     pub outer_256: u32,
-    /// What falls inside the recorded duration.
+    /// The part inside of the recorded duration.
     pub inner_256: u32,
 }
 
@@ -33,7 +33,7 @@ impl ProbeCost {
     }
 }
 
-/// What one interval spent at one node.
+/// Time of an interval at one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// The node.
@@ -61,7 +61,7 @@ pub struct Entry {
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// One part of a node that has timed calls: a call, or the body.
+/// A part of a node that has timed calls: a call, or the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sibling {
     /// [`crate::sums::paths::Path::ordinal`]; [`BODY_ORDINAL`] for the body.

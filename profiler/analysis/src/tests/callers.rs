@@ -1,4 +1,4 @@
-//! Who calls a function that is reached over several callers, and when each caller's calls are a factor of their own.
+//! Callers of a shared function, and when each caller's calls are a separate factor.
 
 use super::trace::*;
 use crate::Options;

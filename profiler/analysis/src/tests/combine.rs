@@ -97,7 +97,7 @@ fn steps(paths: &Paths, node: u32) -> Vec<u32> {
     }
 }
 
-/// What a round has summed at one path: node, squares and products with what was met before, in the tail, by class.
+/// The sums of a round at one path: node, squares and products with earlier paths, tail, and classes.
 type At = (NodeSums, BTreeMap<Vec<u32>, i128>, i128, Vec<(i128, i128)>);
 
 /// Everything that a round has summed, by path.
@@ -207,7 +207,7 @@ pub fn two_rounds_of(numbers: &Numbers, scale: u64, below: u64) -> Analysis {
     analysis
 }
 
-/// Who their probes are.
+/// Their probes.
 pub fn three_calls() -> SiteTable {
     sites(&[
         ("culprit", "root+1", 0),
@@ -292,8 +292,8 @@ fn calming_down(loud: u64, is_known: bool) -> Profile {
     analysis.profile(&three_calls(), &Options::default())
 }
 
-/// What varied is what the profile is of, together with all other intervals; it would not be, were it not known what was planted. It is so
-/// however early that was: all intervals of the run count.
+/// The profile covers the varying part together with all other intervals, however early that part was: all intervals
+/// of the run count. Without the knowledge of the planted cause it could not be checked.
 #[test]
 fn the_calm_after_is_not_all_that_is_reported() {
     for loud in [1000, 3000] {

@@ -128,7 +128,7 @@ fn count(steps: &[Step]) -> usize {
     steps.iter().map(one).sum()
 }
 
-/// What does not depend on how intervals are cut into blocks.
+/// The part of a profile that does not depend on how intervals are cut into blocks.
 pub fn exact_of(profile: Profile) -> Profile {
     let profile = without_errors(profile);
     Profile {
@@ -159,7 +159,7 @@ fn two_rounds_together(recordings: &[Numbers], scale: u64) -> Profile {
     joint.profile(&table, &options())
 }
 
-/// What the second round has opened takes at most so long: it explains a thousandth.
+/// Longest time of the calls that the second round has expanded: they explain a thousandth.
 const BELOW_TICKS: u64 = 30;
 
 proptest! {

@@ -45,7 +45,7 @@ fn scouted(minutes: &[Vec<u8>]) -> Scouted {
     analysis.scouted().expect("intervals")
 }
 
-/// What does not depend on how intervals are cut into blocks.
+/// The part of a profile that does not depend on how intervals are cut into blocks.
 fn exact(analysis: &Analysis) -> Profile {
     exact_of(analysis.profile(&SiteTable::default(), &options()))
 }
@@ -103,7 +103,7 @@ proptest! {
     }
 }
 
-/// What probe of the first recording each of the second one's is.
+/// For each probe of the second recording, its number in the first.
 const RENUMBERED: [u32; 6] = [3, 5, 0, 1, 2, 4];
 
 fn renumber(steps: &[Step]) -> Vec<Step> {

@@ -47,8 +47,8 @@ fn any_record() -> impl Strategy<Value = Record> {
     (time, payload, id).prop_map(|(start, payload, id)| Record::new(start, payload, id))
 }
 
-/// One `Sums` for each interval, over common paths. Asserts closure on the way.
-/// Vectors of these intervals, one by one, each with the paths known by then; returns the paths.
+/// `Sums` of each interval, over common paths. Asserts closure on the way. Vectors of these intervals, one by one,
+/// each with the paths known by then; returns the paths.
 fn vectors(
     intervals: &[Vec<Step>],
     cost: ProbeCost,

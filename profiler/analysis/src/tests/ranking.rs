@@ -207,7 +207,7 @@ fn two_sites_of_one_caller_are_one_function() {
     assert_eq!(f.paths, ["root > f [root+0x2]", "root > f [root+0x1]"]);
 }
 
-/// The same where the sites make up for one another (n and 40 - n), and g varies alone: f contributes nothing.
+/// The sites compensate one another (n and 40 - n), and g varies alone: f contributes nothing.
 #[test]
 fn sites_that_make_up_for_one_another_contribute_nothing() {
     let interval = |n, other| vec![leaf(A, n), leaf(B, 40 - n), leaf(2, other)];

@@ -103,7 +103,7 @@ fn by_class(all: &[Planted]) -> Vec<f64> {
     by_class
 }
 
-/// What is estimated, by name, and the standard errors of the shares.
+/// The estimates, by name, and the standard errors of the shares.
 fn estimates(profile: &Profile) -> (BTreeMap<String, f64>, BTreeMap<String, f64>) {
     let (mut values, mut errors) = (BTreeMap::new(), BTreeMap::new());
     let outer = child(&profile.tree, "outer");

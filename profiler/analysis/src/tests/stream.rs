@@ -1,4 +1,4 @@
-//! What a ring can contain besides well-formed intervals.
+//! Contents of a ring other than well-formed intervals.
 
 use std::collections::BTreeMap;
 

@@ -40,7 +40,7 @@ pub const STAMP: Stamp = Stamp {
     generation: 1,
     probed: true,
 };
-/// The same in a record.
+/// The stamp in a record.
 pub const PAYLOAD: u64 = STAMP.payload();
 
 /// Records of an interval that begins at `start` and consists of these steps; `label` records follow the Begin.

@@ -28,7 +28,7 @@ pub fn ends_with_call(code: &[u8; CALL_BYTES_MAX]) -> bool {
 pub struct Registers(());
 
 impl Registers {
-    /// Those of a stopped thread.
+    /// The registers of a stopped thread.
     ///
     /// # Errors
     /// Always.
@@ -89,7 +89,7 @@ impl Registers {
         false
     }
 
-    /// The same, without the system call that the thread is about to make.
+    /// The registers without the system call that the thread is about to make.
     pub fn postponed_system_call(&self) -> Registers {
         *self
     }

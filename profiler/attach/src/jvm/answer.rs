@@ -1,5 +1,5 @@
-//! What a JVM answers to `load`: a number on the first line, which is not 0 where the command failed, and text. The text has the
-//! number that `Agent_OnAttach` gave back, or says why the library was not loaded.
+//! A JVM's answer to `load`: a number on the first line, which is not 0 where the command failed, and text. The text
+//! has the number that `Agent_OnAttach` returned, or the reason why the library was not loaded.
 
 use crate::error::Refused;
 

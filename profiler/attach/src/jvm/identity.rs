@@ -16,7 +16,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Those by which the kernel judges what the process does (the effective ones).
+    /// The effective ids, by which the kernel judges the process.
     pub(crate) fn of(pid: i32) -> Result<Self, Refused> {
         let effective = |name| {
             process::status(pid, name)?

@@ -9,9 +9,9 @@ use super::files::Directory;
 use crate::error::Refused;
 use crate::process;
 
-/// How long a JVM may take to open its socket: it does at its next safepoint.
+/// Time for a JVM to open its socket, which it does at its next safepoint.
 const OPENS_WITHIN: Duration = Duration::from_secs(10);
-/// How long it may take to answer: it may wait for safepoints, too.
+/// Time for it to answer: it may wait for safepoints, too.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 /// The longest argument (`AttachOperation::arg_length_max` of OpenJDK 11 to 23), with its end.
 const ARGUMENT_MAX: usize = 1024;

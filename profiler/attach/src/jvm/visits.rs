@@ -17,9 +17,9 @@ use super::identity::User;
 use crate::error::Refused;
 use crate::{descriptors, process};
 
-/// How long the agent may take to come: the JVM may wait for safepoints.
+/// Time for the agent to connect: the JVM may wait for safepoints.
 const COMES_WITHIN: Duration = Duration::from_secs(60);
-/// How often it is looked for.
+/// How often to look for it.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Sends a descriptor to the agent, with a separate byte.

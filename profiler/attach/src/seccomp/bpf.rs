@@ -1,7 +1,7 @@
 //! Programs of seccomp filters: classic BPF, as far as the kernel takes it for that (`seccomp_check_filter` of kernel/seccomp.c,
 //! `bpf_check_classic` of net/core/filter.c).
 
-/// One instruction (`struct sock_filter` of include/uapi/linux/filter.h).
+/// An instruction (`struct sock_filter` of include/uapi/linux/filter.h).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Instruction {
@@ -9,13 +9,14 @@ pub struct Instruction {
     pub code: u16,
     /// Instructions to skip if a comparison holds.
     pub jump_true: u8,
-    /// The same if it does not.
+    /// Jump if the condition does not hold.
     pub jump_false: u8,
     /// Its constant.
     pub k: u32,
 }
 
-/// What a filter looks at (`struct seccomp_data`), as 32-bit words: the number, the architecture, the instruction pointer, six arguments.
+/// A filter's input (`struct seccomp_data`), as 32-bit words: the number, the architecture, the instruction pointer,
+/// six arguments.
 pub type Data = [u32; 16];
 
 const MEMORY_WORDS: usize = 16;

@@ -2,7 +2,7 @@
 
 use libc::*;
 
-/// What an error in answer to a call means.
+/// Consequence of an error in answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Nothing works without it; the text is its purpose.
@@ -24,7 +24,7 @@ pub struct Call {
     pub number: c_long,
     /// Its arguments; `None` for addresses, descriptors and the like.
     pub arguments: [Option<u64>; 6],
-    /// What an error in answer means.
+    /// Consequence of an error in answer.
     pub need: Need,
 }
 

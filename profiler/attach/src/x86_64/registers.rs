@@ -6,7 +6,8 @@ use std::ptr;
 use framehop::UnwindRegsNative;
 
 const SYSTEM_CALL_BYTES: u64 = 2;
-/// What an interrupted system call returns inside of the kernel that has to go on where it was (include/linux/errno.h).
+/// The kernel's internal result of an interrupted system call that has to continue where it was
+/// (include/linux/errno.h).
 const ERESTART_RESTARTBLOCK: i64 = -516;
 
 /// For the unwinder: an instruction pointer, a stack pointer and a frame pointer.
@@ -36,7 +37,7 @@ pub struct Registers(libc::user_regs_struct);
 pub const LEAVING_BYTES: usize = 9;
 
 impl Registers {
-    /// Those of a stopped thread.
+    /// The registers of a stopped thread.
     ///
     /// # Errors
     /// It is not stopped, or gone.
@@ -131,10 +132,10 @@ impl Registers {
         self.0.orig_rax as i64 == libc::SYS_rt_sigreturn && self.0.rsp == slot + 8
     }
 
-    /// The same, with another system call instead of the one by which the thread is about to leave the frame, one that changes nothing. (None
-    /// at all, number -1, is one that a filter of system calls may not know.) The thread stands before the code that leaves the frame once
-    /// more. Should nobody say otherwise, because we were killed or came too late, the thread leaves it then, and does not run into whatever
-    /// code lies behind.
+    /// The registers with another, harmless system call instead of the one by which the thread is about to leave the
+    /// frame. (A filter may not know number -1, no call at all.) The thread stands once more before the code that
+    /// leaves the frame. If the session is killed or comes too late, the thread leaves the frame then, and does not
+    /// run into the code that follows.
     pub fn postponed_system_call(&self) -> Registers {
         Registers(libc::user_regs_struct {
             orig_rax: libc::SYS_getpid as u64,

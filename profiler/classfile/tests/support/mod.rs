@@ -73,7 +73,7 @@ impl Jdk {
         );
     }
 
-    /// What `javap` says of a class, with all its tables.
+    /// `javap`'s listing of a class, with all its tables.
     pub fn list(&self, classes: &Path, class: &str) -> String {
         let mut javap = Command::new(self.0.join("bin/javap"));
         let output = javap

@@ -41,9 +41,9 @@ use self::rows::{Cell, Rows};
 use self::schema::Table;
 use self::subject::Subject;
 
-/// How the user asks for it.
+/// Name on the command line.
 pub const NAME: &str = "parquet";
-/// What reads it, in a line.
+/// Its readers, in a line.
 pub const ABOUT: &str =
     "tables for SQL engines, by day and host: intervals, call paths, times, sums (-o DIRECTORY)";
 
@@ -53,7 +53,7 @@ const DAY_US: i64 = 24 * 60 * MINUTE_US;
 /// A recording that is exported.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// What makes it another than all others: exported again, it replaces what was there.
+    /// Identity of the recording: exported again, it replaces its earlier tables.
     pub identity: String,
     /// Where it was recorded; empty where that is not known.
     pub host: String,
@@ -88,9 +88,9 @@ pub enum Error {
         path: PathBuf,
         /// Interval or program.
         what: &'static str,
-        /// That of its tables.
+        /// The subject of the tables.
         there: String,
-        /// That of the recordings.
+        /// The subject of the recordings.
         here: String,
     },
     /// The directory cannot be written.
@@ -98,12 +98,12 @@ pub enum Error {
     Io {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// What was written.
+/// Result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Intervals.
@@ -366,7 +366,7 @@ impl Columns {
         ])
     }
 
-    /// Of each minute of the day the sums of all classes together, then of each.
+    /// For each minute of the day the sums of all classes together, then of each.
     fn push_moments(&self, rows: &mut Rows, run: usize, day: i64) -> io::Result<()> {
         let minutes_a_day = DAY_US / MINUTE_US;
         let first = day * minutes_a_day;

@@ -17,12 +17,12 @@ pub type NodeSums = [i128; 9];
 /// Sums over some intervals.
 #[derive(Clone, Debug, Default)]
 pub struct Moments {
-    /// How many.
+    /// Number of intervals.
     pub intervals: i64,
     /// By node.
     pub nodes: BTreeMap<u32, NodeSums>,
-    /// Of products of the inclusive times of two siblings, the later first; or of a node's with the exclusive time of its parent, which is
-    /// then the second.
+    /// Products of the inclusive times of two siblings, the later first. Or of a node's inclusive time with the
+    /// exclusive time of its parent, which is then the second.
     pub pairs: BTreeMap<(u32, u32), i128>,
     /// Not all sums are known, as for a class in a recording of sums. Known are X, X L, x and x L, and at the root
     /// X².
@@ -30,7 +30,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Those of a recording of sums, over `paths`.
+    /// Moments of a recording of sums, over `paths`.
     pub fn of_sums(sums: &Sums, paths: &Paths) -> Moments {
         let nodes = (0..).zip(&sums.nodes);
         let nodes = nodes.filter(|(_, sums)| **sums != ProfileSums::default());
@@ -43,7 +43,7 @@ impl Moments {
         }
     }
 
-    /// Those of one of its classes.
+    /// Moments of one of its classes.
     pub fn of_class(class: &ClassSums, paths: &Paths) -> Moments {
         let mut moments = Moments {
             intervals: class.intervals as i64,

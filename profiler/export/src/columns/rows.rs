@@ -26,7 +26,7 @@ const GROUP_ROWS: usize = 1 << 18;
 /// The value of a column.
 #[derive(Clone, Copy, Debug)]
 pub enum Cell<'a> {
-    /// Nothing.
+    /// No value.
     Null,
     /// Text.
     Text(&'a str),

@@ -30,7 +30,7 @@ pub enum Table {
     Moments,
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holds {
     Text,

@@ -22,7 +22,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// That of the tables of a directory, if it has any. All its files are of one, so that the first tells.
+    /// The subject of a directory's tables, if it has any. All its files have one subject, so the first one decides.
     pub fn of_tables(directory: &Path) -> Subject {
         first_file(directory)
             .and_then(|file| Subject::of(&file))

@@ -44,7 +44,7 @@ pub struct TrackDescriptor {
     pub sibling_order_rank: Option<i32>,
 }
 
-/// What lines are grouped by.
+/// The group of a line.
 #[derive(Clone, PartialEq, Message)]
 pub struct ProcessDescriptor {
     #[prost(int32, tag = "1")]
@@ -77,7 +77,7 @@ pub const SLICE_BEGIN: i32 = 1;
 /// The innermost open slice of the track ends.
 pub const SLICE_END: i32 = 2;
 
-/// What is shown of a slice when it is clicked.
+/// Details of a slice that is clicked.
 #[derive(Clone, PartialEq, Message)]
 pub struct DebugAnnotation {
     #[prost(int64, optional, tag = "4")]

@@ -90,7 +90,7 @@ impl Builder {
         self.threads(export, path, stacks, group);
     }
 
-    /// What each thread of the path did while the path was on it.
+    /// Calls of each thread while the path was on it.
     fn threads(&mut self, export: &Export<'_>, path: &Timeline, stacks: &Stacks<'_>, group: u64) {
         let lanes = path.lanes.iter().zip(1..);
         let tracks: Vec<u64> = lanes
@@ -211,7 +211,7 @@ impl Builder {
     }
 }
 
-/// What is known of a slice, and at the root of the interval.
+/// Details of a slice; at the root, of the interval.
 fn annotations(
     export: &Export<'_>,
     path: &Timeline,

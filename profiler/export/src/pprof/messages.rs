@@ -25,7 +25,7 @@ pub struct Profile {
     pub default_sample_type: i64,
 }
 
-/// What a column of values is.
+/// The type of a column of values.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct ValueType {
     #[prost(int64, tag = "1")]
@@ -40,7 +40,7 @@ pub struct Sample {
     /// The leaf first.
     #[prost(uint64, repeated, tag = "1")]
     pub location_id: Vec<u64>,
-    /// One for each type.
+    /// A value for each type.
     #[prost(int64, repeated, tag = "2")]
     pub value: Vec<i64>,
 }

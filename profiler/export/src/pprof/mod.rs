@@ -59,7 +59,7 @@ impl Format for Pprof {
     }
 }
 
-/// What samples refer to, each once.
+/// Tables that samples refer to, each entry once.
 #[derive(Default)]
 struct Tables {
     texts: Vec<String>,
@@ -81,7 +81,8 @@ impl Tables {
         number
     }
 
-    /// Of a call path, the leaf first. A node knows from where it is called: the place in a function is known by the call below.
+    /// Locations of a call path, the leaf first. A node knows from where it is called: the place in a function is
+    /// known by the call below.
     fn locations(&mut self, stack: &[&Node]) -> Vec<u64> {
         let below = stack.iter().skip(1).map(Some).chain([None]);
         let places = stack.iter().zip(below);

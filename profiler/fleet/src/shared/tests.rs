@@ -169,7 +169,8 @@ fn chance_is_not_shared() {
     assert_eq!((asked.groups, asked.answer.unwrap().len()), (2, 4));
 }
 
-/// What a row outside has a part in, what reads itself, and plans that are only shown are left to the engine, which says where it cannot.
+/// Parts that depend on an outer row, recursive parts, and plans that are only shown are left to the engine, which
+/// reports what it cannot do.
 #[test]
 fn what_cannot_be_shared_is_answered_by_the_engine() {
     let outer = "SELECT name, ns FROM calls AS a WHERE ns = (SELECT MAX(ns) FROM calls AS b WHERE b.name = a.name) \
@@ -201,7 +202,7 @@ fn what_cannot_be_shared_is_answered_by_the_engine() {
     assert!(said.to_lowercase().contains("overflow"), "{said}");
 }
 
-/// What became of a query with more and more memory.
+/// Results of a query with more and more memory.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Met {
     /// The engine said that memory is short.
@@ -210,7 +211,7 @@ struct Met {
     unshared: usize,
     /// Some of it found room.
     in_part: usize,
-    /// What was kept left too little for the rest, which was answered without it.
+    /// Number of times that the kept part left too little for the rest, which was answered without it.
     again: usize,
     /// All was kept.
     at_once: usize,

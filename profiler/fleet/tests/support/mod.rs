@@ -34,7 +34,7 @@ pub fn source(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// What a command said.
+/// The output of a command.
 pub struct Said {
     pub code: Option<i32>,
     pub stdout: String,

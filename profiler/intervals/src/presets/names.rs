@@ -1,4 +1,4 @@
-//! What is known of the functions of servers whose symbols are missing: a file a server beside its preset.
+//! Knowledge about functions of servers whose symbols are missing: a file for each server, next to its preset.
 
 use evenkeel_symbols::Fingerprint;
 use serde::Deserialize;
@@ -30,7 +30,7 @@ struct Function {
 }
 
 impl Preset {
-    /// What is known of functions of its program, for [`evenkeel_symbols::Module::infer_names`].
+    /// Fingerprints of its program's functions, for [`evenkeel_symbols::Module::infer_names`].
     pub fn fingerprints(&self) -> Vec<Fingerprint> {
         let file: File =
             toml::from_str(self.functions).unwrap_or_else(|error| panic!("{}: {error}", self.name));

@@ -119,7 +119,8 @@ fn sites_among(module: &Module, callers: &[u64], callee: u64) -> Vec<Site> {
     sites.collect()
 }
 
-/// What PortalRun means where it is called for a message: `debug_query_string` has been set to the portal's source text, in every version.
+/// The meaning of PortalRun where it is called for a message: `debug_query_string` has been set to the portal's
+/// source text, in every version.
 fn executed(module: &Module, role: Role) -> Meaning {
     match module.variable("debug_query_string") {
         Some(text) => Meaning::of(role).labelled_by(text),

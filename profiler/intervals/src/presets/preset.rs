@@ -1,4 +1,4 @@
-//! What a preset is: a program, and how its intervals are found in it.
+//! Presets: a program, and how its intervals are found in it.
 
 use std::path::Path;
 
@@ -17,9 +17,9 @@ pub struct Preset {
     pub programs: &'static [&'static str],
     /// Signal that ends the program the fastest clean way.
     pub stop_signal: i32,
-    /// What is known of its functions without symbols: a file that `names.rs` reads.
+    /// Knowledge about its functions without symbols: a file that `names.rs` reads.
     pub(super) functions: &'static str,
-    /// What stands next to the version in a text of the program, where it has such a text.
+    /// Text next to the version in the program's file, if it has such a text.
     pub version: Option<&'static str>,
     /// Its intervals with descriptions, the default first.
     pub intervals: &'static [KnownInterval],

@@ -1,4 +1,4 @@
-//! What the session has said, the newest first, and what the user should know.
+//! Messages of the session, the newest first, and warnings for the user.
 
 use evenkeel_report::fit;
 use evenkeel_report::messages::warning;

@@ -22,7 +22,7 @@ impl Palette {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What is there to be overlooked.
+    /// Text of little importance.
     pub fn dim(&self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
@@ -46,12 +46,12 @@ impl Palette {
         self.coloured(Style::new(), Color::Cyan)
     }
 
-    /// What has become more.
+    /// An increase.
     pub fn worse(&self) -> Style {
         self.coloured(Style::new(), Color::Red)
     }
 
-    /// What has become less.
+    /// A decrease.
     pub fn better(&self) -> Style {
         self.coloured(Style::new(), Color::Green)
     }

@@ -3,14 +3,14 @@
 /// Longest span that is changed: one instruction.
 pub const SPAN_MAX: usize = 8;
 
-/// One change of code bytes.
+/// A change of code bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     /// Address of the first byte.
     pub address: *mut u8,
     /// Bytes to write.
     pub bytes: [u8; SPAN_MAX],
-    /// How many.
+    /// Number of bytes.
     pub len: u8,
     /// Offsets of original instructions within the span, as a bit set; bit 0 is set.
     pub boundaries: u32,

@@ -17,7 +17,7 @@ pub fn redirect(_: Form, _: u64, _: u8, _: u64) -> Option<([u8; SPAN_MAX], u8)> 
 pub struct Targets;
 
 impl Targets {
-    /// Of the entry.
+    /// The targets for an entry.
     pub fn of(_: u64, _: u32) -> Targets {
         Targets
     }

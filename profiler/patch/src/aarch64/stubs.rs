@@ -40,7 +40,7 @@ impl Registers {
     }
 }
 
-/// What happens at the boundaries of intervals: see the directory of x86-64.
+/// Functions at the boundaries of intervals: see the directory of x86-64.
 #[derive(Clone, Copy)]
 pub struct Boundaries {
     /// A boundary call begins.

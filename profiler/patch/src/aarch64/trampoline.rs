@@ -1,15 +1,15 @@
-//! One hook's code: not supported on this architecture.
+//! The code of a hook: not supported on this architecture.
 
 use evenkeel_wire::{Form, Operand, Role};
 
 use super::stubs::Boundaries;
 
-/// What a trampoline must know: see the directory of x86-64.
+/// Facts that a trampoline needs: see the directory of x86-64.
 #[derive(Clone, Copy, Debug)]
 pub struct Hook {
     /// Probe id.
     pub id: u32,
-    /// What kind of instruction is hooked.
+    /// The kind of the hooked instruction.
     pub form: Form,
     /// Boundary or inner.
     pub role: Role,

@@ -16,7 +16,7 @@ pub fn argument(context: &libc::ucontext_t, number: usize) -> Option<u64> {
     registers.get(number).copied()
 }
 
-/// What came of carrying out an instruction.
+/// Result of carrying out an instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum Carried {
     /// The thread continues; at this callee, if it was a call or a tail call.

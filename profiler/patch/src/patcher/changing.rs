@@ -1,4 +1,4 @@
-//! What is written at a site, and what has to be made for it.
+//! Writing at a site, and making the code that it needs.
 
 use core::sync::atomic::Ordering::*;
 
@@ -117,7 +117,7 @@ impl Patcher {
         Some((place, first.bytes[0]))
     }
 
-    /// What shall stand at a site that comes to its goal, how many bytes, and what that is.
+    /// The bytes of a site in its goal, their number, and their meaning.
     fn bytes_of(
         &self,
         plan: &Plan<'_>,

@@ -23,14 +23,14 @@ pub fn put_breakpoint(bytes: &mut [u8; SPAN_MAX]) {
     bytes[0] = BREAKPOINT;
 }
 
-/// One change of code bytes.
+/// A change of code bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     /// Address of the first byte.
     pub address: *mut u8,
     /// Bytes to write.
     pub bytes: [u8; SPAN_MAX],
-    /// How many.
+    /// Number of bytes.
     pub len: u8,
     /// Offsets of original instructions within the span, as a bit set; bit 0 is set.
     pub boundaries: u32,

@@ -64,7 +64,7 @@ impl Registers {
     }
 }
 
-/// What happens at the boundaries of intervals: set once, before the first boundary trampoline is made.
+/// Functions at the boundaries of intervals: set once, before the first boundary trampoline is made.
 ///
 /// The short ways are tried first. They may execute nothing but code compiled with [`SHORT_WAYS`] true: no function of the
 /// C library. They do all there is to do, or return [`NOT_SHORT`] and leave all of it to the long way.

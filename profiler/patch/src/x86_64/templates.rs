@@ -366,7 +366,7 @@ macro_rules! exits {
             static $stale: u8;
             static $undo: u8;
         }
-        /// Of the template that begins there.
+        /// Exits of the template that begins there.
         unsafe fn $what(start: *const u8) -> Option<Exits> {
             // SAFETY: symbols of the templates above, of the one that begins at `start`.
             unsafe {
@@ -406,7 +406,7 @@ pub struct Exits {
     pub left: usize,
 }
 
-/// One template.
+/// A template.
 #[derive(Clone, Debug)]
 pub struct Template {
     /// The code, placeholders included.

@@ -1,4 +1,4 @@
-//! One hook's code: a template, copied and filled in.
+//! The code of a hook: a template, copied and filled in.
 
 use core::ptr;
 
@@ -11,7 +11,7 @@ use super::templates::{self, ID_FIELD_AT, OPERAND_BYTES, RETURN_AT, Template, ma
 use super::tls;
 use crate::thread::offsets;
 
-/// What a trampoline must know.
+/// Facts that a trampoline needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Hook {
     /// Probe id.

@@ -27,7 +27,7 @@ const REGISTERS: [i32; 16] = [
     libc::REG_R15,
 ];
 
-/// Those of a call's integer arguments, in their order (System V ABI, section 3.2.3).
+/// Registers of a call's integer arguments, in their order (System V ABI, section 3.2.3).
 const ARGUMENTS: [i32; 6] = [
     libc::REG_RDI,
     libc::REG_RSI,
@@ -48,7 +48,7 @@ pub fn breakpoint_address(context: &libc::ucontext_t) -> u64 {
     context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64 - 1
 }
 
-/// What came of carrying out an instruction.
+/// Result of carrying out an instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum Carried {
     /// The thread continues; at this callee, if it was a call or a tail call.

@@ -101,9 +101,9 @@ static NOWHERE: u64 = 0;
 /// All that is registered.
 static REGISTERED: AtomicPtr<FrameInfo> = AtomicPtr::new(ptr::null_mut());
 
-/// What an unwinder has to know of trampolines at `pc`: the memory that they lie in, and the address of the header
-/// (`.eh_frame_hdr`) that describes them. For unwinders that were linked into the target: they know nothing of what was registered with
-/// the one that the agent uses.
+/// The facts about trampolines at `pc` for an unwinder: their memory, and the address of the header (`.eh_frame_hdr`)
+/// that describes them. For unwinders that were linked into the target: they do not know the registrations with the
+/// agent's unwinder.
 pub fn find(pc: u64) -> Option<(Range<u64>, u64)> {
     let mut info = REGISTERED.load(Acquire).cast_const();
     while !info.is_null() {

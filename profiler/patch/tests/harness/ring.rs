@@ -105,7 +105,7 @@ pub const RECORDING: Boundaries = Boundaries {
     enter_short: decline_enter,
     leave_short: decline_leave,
 };
-/// The same, the short way.
+/// Recording by the short way.
 pub const RECORDING_SHORT: Boundaries = Boundaries {
     enter: never_entered,
     leave: never_left,

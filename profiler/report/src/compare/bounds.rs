@@ -22,7 +22,7 @@ pub enum Told {
     NotTold,
 }
 
-/// What became of a bound.
+/// The result of a bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BoundResult {
     /// As it was written.

@@ -30,18 +30,18 @@ pub use tree::Node;
 /// Version of the JSON.
 pub const COMPARISON_VERSION: u32 = 2;
 
-/// What both sides are.
+/// Both sides.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// Their profiles.
     pub profiles: [&'a Profile; 2],
     /// Their recordings, in blocks of time.
     pub sides: &'a [Side; 2],
-    /// What time is divided into.
+    /// The parts that time is divided into.
     pub parts: &'a Parts,
     /// Names of classes, by id.
     pub classes: &'a [String],
-    /// What differs between the recordings.
+    /// Differences between the recordings.
     pub differing: &'a [Difference],
     /// Both sides are intervals of the same kind.
     pub same_interval: bool,
@@ -53,7 +53,7 @@ pub struct Input<'a> {
     pub bounds: &'a [Bound],
 }
 
-/// What differs between the recordings of both sides.
+/// A difference between the recordings of both sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// `interval`, `program`, `build`, `server`, `command`, `host`, `waits`, `options`.
@@ -64,7 +64,7 @@ pub struct Difference {
     pub after: String,
 }
 
-/// What changed.
+/// The comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// [`COMPARISON_VERSION`].
@@ -73,16 +73,16 @@ pub struct Comparison {
     pub interval: String,
     /// The outcome in a few sentences.
     pub summary: String,
-    /// What a client may wait for that is in no interval, where a preset knows.
+    /// Waits of a client that are in no interval, where a preset knows them.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outside: String,
-    /// What makes the comparison doubtful.
+    /// Reasons to doubt the comparison.
     pub warnings: Vec<String>,
     /// Recordings before and after.
     pub recordings: [usize; 2],
     /// Intervals before and after.
     pub intervals: [u64; 2],
-    /// What differs between the recordings.
+    /// Differences between the recordings.
     pub options_differ: Vec<Difference>,
     /// The load; absent where the recordings do not say how long they took.
     pub load: Option<LoadChange>,
@@ -103,7 +103,7 @@ pub struct LoadChange {
     pub rate_per_s: Figure,
     /// Intervals at once, on average.
     pub concurrency: Figure,
-    /// Of intervals, the part that is of each class; empty where they have none.
+    /// The part of the intervals in each class; empty without classes.
     pub classes: Vec<ClassChange>,
     /// The change of the mean latency, divided by the mix of classes; absent where intervals have none.
     pub mean_change_ns: Option<MixChange>,
@@ -143,9 +143,9 @@ pub struct ClassChange {
 pub struct MixChange {
     /// Other classes than before.
     pub mix: f64,
-    /// The same classes, slower or quicker.
+    /// Classes that are slower or quicker.
     pub within: f64,
-    /// What is both.
+    /// Both effects together.
     pub both: f64,
 }
 

@@ -4,7 +4,7 @@ use evenkeel_analysis::comparison::parts::Parts;
 use evenkeel_analysis::comparison::rows::{self, What, WhyNot};
 use serde::Serialize;
 
-/// What a row is of.
+/// Kinds of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -29,7 +29,7 @@ pub enum Of {
     Slow,
 }
 
-/// What can be said.
+/// The verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
     /// It is surely less.
@@ -63,7 +63,7 @@ impl Verdict {
     }
 }
 
-/// One figure on both sides.
+/// A figure on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The kind of row.
@@ -72,10 +72,10 @@ pub struct Row {
     pub what: String,
     /// The row's intervals.
     pub of: Of,
-    /// Of a finding or call: its function.
+    /// For a finding or call: its function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Of a call: the functions that lead to it, the interval first.
+    /// For a call: the functions that lead to it, the interval first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<String>,
     /// Before, ns.
@@ -90,12 +90,12 @@ pub struct Row {
     pub high: Option<f64>,
     /// Chance of such a difference between equal sides, corrected for the rows of its kind.
     pub p: Option<f64>,
-    /// What can be said.
+    /// The verdict.
     pub verdict: Verdict,
     /// Why it cannot be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Of a call: one that it makes has most of the change.
+    /// For a call: a callee has most of the change.
     pub passes_on: bool,
     /// Place of the finding or call.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! How well a recording knows its own variance.
+//! The error of a recording's own variance.
 
 use evenkeel_analysis::profile::Profile;
 

@@ -93,7 +93,7 @@ fn where_it_is(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// What a row of the latency is called.
+/// The name of a row of the latency.
 pub(super) fn name(row: &Row) -> String {
     match row.what.as_str() {
         "sd" => "std deviation".to_owned(),

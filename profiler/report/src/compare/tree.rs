@@ -17,13 +17,13 @@ pub struct Node {
     pub site: String,
     /// Mean time in an interval with what it calls, before and after, ns.
     pub mean_ns: [f64; 2],
-    /// The same in the slowest 1 %.
+    /// The times in the slowest 1 %.
     pub slow_ns: [f64; 2],
-    /// What can be said of the mean: -1 better, 1 worse, 0 nothing.
+    /// The verdict on the mean: -1 better, 1 worse, 0 none.
     pub mean_told: i8,
-    /// What can be said of the slowest 1 %.
+    /// The verdict on the slowest 1 %.
     pub slow_told: i8,
-    /// What it calls.
+    /// Its callees.
     pub children: Vec<Node>,
 }
 

@@ -1,4 +1,4 @@
-//! What a reader is told of a Java virtual machine.
+//! Messages about a Java virtual machine.
 
 use evenkeel_analysis::findings::warnings::Warning;
 

@@ -1,4 +1,4 @@
-//! What other rounds of refinement have found, and the reported one does not have.
+//! Paths that other rounds of refinement have found, and the reported one does not have.
 
 use evenkeel_analysis::profile::{PathSeen, Profile};
 

@@ -1,4 +1,4 @@
-//! What makes the latency vary, one cause each: the answer.
+//! Causes of the latency's variance: the answer.
 
 use evenkeel_analysis::findings::Advice;
 use evenkeel_analysis::profile::{Finding, Profile};

@@ -1,4 +1,4 @@
-//! What was profiled, how its latency is spread, and whether the numbers can be trusted.
+//! The target, the spread of its latency, and whether the numbers can be trusted.
 
 use evenkeel_analysis::profile::Profile;
 

@@ -1,4 +1,4 @@
-//! What the reader should know before trusting the numbers, and what could not be timed.
+//! Warnings, and call sites that could not be timed.
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,8 @@ use evenkeel_analysis::profile::{Finding, LeftOut, Node, Profile, Timeline, Wait
 use crate::fit;
 use crate::messages::{left_out, not_split, not_timed, warning};
 
-/// The same profile in words, without control characters in any of its texts. Equal texts stay equal, so paths still match.
+/// The profile in words, without control characters in any of its texts. Equal texts stay equal, so paths still
+/// match.
 pub(crate) fn profile(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     clean(&mut profile.target);

@@ -1,4 +1,4 @@
-//! What the profile could not see: the end of every report.
+//! Time that the profile does not explain: the end of every report.
 
 use evenkeel_analysis::profile::{Profile, Unseen};
 
@@ -45,7 +45,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     Some(out)
 }
 
-/// What was not seen for the same reason, in order of the largest.
+/// Unseen time by reason, in order of the largest.
 fn by_reason(unseen: &[Unseen]) -> Vec<(String, Vec<&Unseen>)> {
     let mut groups: Vec<(String, Vec<&Unseen>)> = Vec::new();
     for one in unseen {

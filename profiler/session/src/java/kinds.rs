@@ -1,4 +1,4 @@
-//! What a method of the JDK spends its time on, by its name: those that block.
+//! Kinds of the JDK's methods, by their names: those that block.
 
 use evenkeel_analysis::sites::Kind;
 

@@ -16,11 +16,11 @@ use super::talk::{Joined, Pause, Talk};
 use crate::error::Error;
 use crate::profile::{Event, Observer};
 
-/// How long to wait for the interval's class where the user says nothing of time.
+/// Time to wait for the interval's class if the user gives none.
 const CLASS_WITHIN: Duration = Duration::from_secs(10);
-/// How long the JVM of a command may refuse what it permits once it has started.
+/// Time for which the JVM of a command may refuse requests that it permits once it has started.
 const STARTS_WITHIN: Duration = Duration::from_secs(5);
-/// How often is asked.
+/// Interval of the requests.
 const ASK: Duration = Duration::from_millis(250);
 
 /// Looks at stacks, and the time between them: a second in all, in several requests, so that the user can end it.
@@ -33,7 +33,7 @@ const FRAMES: u32 = 256;
 /// A method is opened from this part of the time on.
 const SHARE_MIN: f64 = 0.02;
 
-/// How long the JVM has to be as fast again as it was, and is left alone at least and at most.
+/// Window in which the JVM must reach its earlier speed, and the shortest and longest time without a step.
 const SETTLED_WINDOW: Duration = Duration::from_millis(300);
 const SETTLES_AT_LEAST: Duration = Duration::from_millis(500);
 const SETTLES_AT_MOST: Duration = Duration::from_secs(3);
@@ -324,7 +324,7 @@ impl Session<'_> {
         is_root(&self.roots, method)
     }
 
-    /// What to say where another stop would be longer than the user allows, as far as the last ones tell.
+    /// The message where another stop would be longer than the user allows, judging from the last ones.
     fn would_stop_too_long(
         &self,
         next: &[(std::rc::Rc<Method>, super::stacks::Caller)],
@@ -346,7 +346,7 @@ fn is_root(roots: &[(u32, String)], method: &Method) -> bool {
         .any(|(class, name)| *class == method.class_number && *name == method.name)
 }
 
-/// What was found in the classes of the intervals.
+/// Result of the search in the classes of the intervals.
 #[derive(Default)]
 struct Found {
     intervals: usize,

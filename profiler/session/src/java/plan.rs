@@ -26,7 +26,7 @@ pub(super) enum Calls {
     Of(BTreeMap<Called, BTreeSet<String>>),
 }
 
-/// What a class is to be rewritten with: of methods by name, and by descriptor if there is one.
+/// The probes of a class: of methods by name, and by descriptor if there is one.
 #[derive(Clone, Debug, Default)]
 struct Wish {
     /// Names of methods that are intervals.
@@ -44,7 +44,7 @@ struct Place {
     pc: Option<u16>,
 }
 
-/// What the probes of a class became when it was rewritten.
+/// Result of rewriting the probes of a class.
 #[derive(Debug, Default)]
 pub(super) struct Rewritten {
     /// The class file; `None` where it stays unchanged.
@@ -60,13 +60,13 @@ pub(super) struct Rewritten {
 /// The probes of a session.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// What reports know of each probe.
+    /// Facts about each probe for reports.
     pub(super) sites: SiteTable,
     base: u32,
     probes_max: u32,
     wishes: HashMap<u32, Wish>,
     ids: HashMap<Place, u32>,
-    /// Those that are in the code, by id, and are on.
+    /// Probes that are in the code, by id, and are on.
     on: Vec<bool>,
     inner: Vec<bool>,
     /// By id: the method that holds the call, and what it names; nothing for intervals.

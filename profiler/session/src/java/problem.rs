@@ -1,4 +1,4 @@
-//! What stands against profiling methods of Java, each with what to do.
+//! Obstacles to profiling methods of Java, each with what to do.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub enum Problem {
     NoClass {
         /// With dots.
         class: String,
-        /// How long it was waited for, in seconds.
+        /// Length of the wait, in seconds.
         seconds: u64,
     },
     /// The class may not be rewritten.
@@ -54,7 +54,7 @@ pub enum Problem {
     },
     /// All intervals began on virtual threads.
     OnlyVirtual {
-        /// How many.
+        /// Number of intervals.
         intervals: u64,
     },
     /// The method was not called, or has not returned.

@@ -27,7 +27,7 @@ pub(super) struct Method {
 /// Name and descriptor of a method that is called.
 pub(super) type Called = (String, String);
 
-/// What was seen of a method that calls others.
+/// Observations of a method that calls others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Caller {
     /// The part of all ages in which it was on the stack.

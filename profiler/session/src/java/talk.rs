@@ -10,7 +10,7 @@ use evenkeel_wire::jvm::{Answer, Fields, MESSAGE_MAX, Message, PROTOCOL, Request
 use super::problem::Problem;
 use super::records::Records;
 
-/// How long the agent may take to answer: the JVM may wait for safepoints, and its machine be busy.
+/// Time for the agent to answer: the JVM may wait for safepoints, and its machine be busy.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 /// How often rings are drained during a request.
 const LOOK: Duration = Duration::from_millis(2);
@@ -32,7 +32,7 @@ pub(super) struct Loaded {
     pub(super) is_modifiable: bool,
 }
 
-/// What joining gave.
+/// Result of joining.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Joined {
     /// The number in Java code of probe 0.
@@ -43,7 +43,7 @@ pub(super) struct Joined {
     pub(super) left_behind: u32,
 }
 
-/// How long classes took to be loaded again.
+/// Time that loading classes again took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pause {
     /// In the JVM: it stood still for some of this time, and at most for all.
@@ -255,7 +255,7 @@ fn malformed() -> Problem {
     Problem::Broken("what it says has no meaning".to_owned())
 }
 
-/// What an answer means that is not the one that was expected.
+/// The problem that an unexpected answer means.
 fn failed(kind: u8, mut fields: Fields<'_>) -> Problem {
     match (Answer::of(kind), fields.bytes()) {
         (Some(Answer::Failed), Some(why)) => {

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use evenkeel_attach::namespace;
 
-/// How long the command may take before everything below it is asked, too: it may not hand the signal on.
+/// Time for the command before everything below it is asked, too: it may not pass the signal on.
 const HANDED_ON: Duration = Duration::from_secs(15);
-/// How long it all may take before it is killed.
+/// Time for everything before it is killed.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What was asked so far.
+/// Processes asked so far.
 #[derive(Debug, Default)]
 pub struct Stopping {
     asked: HashSet<i32>,

@@ -8,7 +8,7 @@ use super::Plan;
 use crate::arena::Arena;
 use crate::location::Location;
 
-/// What an agent writes for a callee that lies in none of the files that the loader names.
+/// The agent's value for a callee that lies in none of the loader's files.
 const NO_FILE: u64 = u64::MAX;
 
 impl Plan {

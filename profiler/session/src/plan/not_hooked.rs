@@ -36,7 +36,7 @@ pub enum NotHooked {
 }
 
 impl NotHooked {
-    /// The same as reports say it of a call that is not timed.
+    /// The reason in the words of reports, for a call that is not timed.
     pub(super) fn in_report(self) -> NotTimed {
         match self {
             NotHooked::UnderInnerEntry => NotTimed::UnderInnerEntry,
@@ -45,7 +45,7 @@ impl NotHooked {
     }
 }
 
-/// What a hooked place means.
+/// The meaning of a hooked place.
 fn in_words(role: Role) -> &'static str {
     match role {
         Role::Inner => "a call that is timed",

@@ -1,4 +1,4 @@
-//! What of the plan could not be done, and why.
+//! Parts of the plan that could not be done, and the reasons.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::*;
@@ -13,14 +13,14 @@ use super::{Plan, file_name, qualified};
 use crate::arena::Arena;
 use crate::location::Location;
 
-/// What could not be timed, as it was noted.
+/// A call that could not be timed, as it was noted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Noted {
     at: Spot,
     unpatched: Unpatched,
 }
 
-/// What is named there.
+/// The place that is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Spot {
     /// The call at this instruction.
@@ -33,7 +33,7 @@ enum Spot {
 #[derive(Clone, Debug)]
 pub struct Untimed {
     at: Spot,
-    /// What reports call it.
+    /// Its name in reports.
     site: String,
     probe: Option<u32>,
     within: Option<Function>,
@@ -157,7 +157,7 @@ impl Untimed {
         }
     }
 
-    /// The same with the callee's name before the site.
+    /// Puts the callee's name before the site.
     pub(crate) fn of_callee(self, callee: &str) -> Untimed {
         Untimed {
             site: format!("{callee} at {}", self.site),

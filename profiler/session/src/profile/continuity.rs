@@ -15,8 +15,8 @@ pub struct Continuity {
 }
 
 impl Continuity {
-    /// What the analysis has to know of the plan of `generation`. It continues the one before unless a probe was taken out
-    /// that `was_called` under that one's generation.
+    /// The analysis' view of the plan of `generation`. It continues the previous one unless a probe was removed that
+    /// `was_called` under that one's generation.
     pub fn change(
         &mut self,
         generation: u32,

@@ -35,7 +35,7 @@ const RARE: f64 = 0.02;
 const BUSY_LEAST: f64 = 0.2;
 const SECONDS_LEAST: f64 = 5.0;
 
-/// How much of a target's work was seen.
+/// The observed part of a target's work.
 #[derive(Clone, Copy, Debug)]
 struct Rare {
     seconds: f64,

@@ -27,14 +27,14 @@ pub use limiter::Slowdown;
 use recent::RecentLatencies;
 use sampling::SamplingWindows;
 
-/// What the duty cycle depends on.
+/// Inputs of the duty cycle.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     /// Records read so far in all.
     pub records: u64,
-    /// What the target spends on each, nanoseconds.
+    /// Cost of each for the target, nanoseconds.
     pub probe_ns: f64,
-    /// What it spent on the kernel's records so far in all, nanoseconds.
+    /// Total cost of the kernel's records for the target so far, nanoseconds.
     pub kernel_ns: f64,
     /// Intervals being recorded.
     pub in_flight: u64,
@@ -71,12 +71,12 @@ impl DutyCycle {
         }
     }
 
-    /// Runs a drain and takes note of the processor time it needs.
+    /// Runs a drain and measures its processor time.
     pub fn measure<T>(&mut self, drain: impl FnOnce() -> T) -> T {
         self.limiter.measure(drain)
     }
 
-    /// What was measured of how much longer recorded intervals take, if it is more than `--max-overhead` and not by chance.
+    /// The measured slowdown of recorded intervals, if it exceeds `--max-overhead` and is not chance.
     pub fn told_apart(&self, measured: Option<Measured>) -> Option<f64> {
         self.limiter.told_apart(measured?)
     }

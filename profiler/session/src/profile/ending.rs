@@ -119,7 +119,7 @@ impl Session<'_> {
         Ending::Stopped
     }
 
-    /// What to say of instructions of the agent's that failed in the target; nothing if there were none.
+    /// A message about the agent's instructions that failed in the target; empty without any.
     pub(super) fn failed(&self) -> String {
         let control = self.arena.control();
         let probe = control.fault_probe.load(Acquire);
@@ -153,7 +153,7 @@ impl Session<'_> {
         )
     }
 
-    /// What the user should know as of this moment: what happened on the way, and what was counted.
+    /// Warnings for the user as of now: events of the session, and counts.
     pub(super) fn all_warnings(&self) -> Vec<Warning> {
         let control = self.arena.control();
         let mut all = self.warnings.clone();
@@ -218,7 +218,7 @@ impl Session<'_> {
     }
 }
 
-/// What there is to say of processes whose code stayed as it was from some moment on.
+/// Warnings about processes whose code could not be changed from some time on.
 fn frozen(control: &Control) -> impl Iterator<Item = Warning> {
     let reasons = [
         (Frozen::Filter, FrozenBy::Filter),

@@ -11,7 +11,7 @@ use crate::arena::Arena;
 /// Threads whose processes are looked at in one pass; the others follow.
 const LOOKED_AT: usize = 16;
 
-/// What each process had when it was first looked at.
+/// The filters of each process when it was first examined.
 #[derive(Debug, Default)]
 pub struct Filters {
     /// Filters that were there before the program ran are its surroundings' (a container), and let through what is tried at start.
@@ -28,7 +28,8 @@ impl Filters {
         self.watch_some(arena, LOOKED_AT);
     }
 
-    /// The same of all that there are: before the hooks go out, for an agent that did not know would end its process by that.
+    /// Examines all threads, before the hooks go out: an agent that did not know about a filter would end its process
+    /// by removing them.
     pub fn watch_all(&mut self, arena: &Arena) {
         self.watch_some(arena, usize::MAX);
     }
@@ -73,7 +74,7 @@ impl Filters {
     }
 }
 
-/// How many filters a process has; where the kernel does not count them (before 5.9), whether it has any.
+/// Number of a process' filters; where the kernel does not count them (before 5.9), whether it has any.
 fn filters(pid: i32) -> Option<u32> {
     let mode: u32 = process::status(pid, "Seccomp")?.parse().ok()?;
     let count = process::status(pid, "Seccomp_filters").and_then(|text| text.parse().ok());

@@ -1,4 +1,4 @@
-//! What the kernel reports of the target's threads, brought to their records.
+//! The kernel's events of the target's threads, merged with their records.
 
 use std::collections::HashMap;
 
@@ -57,7 +57,7 @@ impl Kernel {
         }
     }
 
-    /// What its records have cost the target so far, nanoseconds.
+    /// Cost of its records for the target so far, nanoseconds.
     pub fn cost_ns(&self) -> f64 {
         self.events.read as f64 * RECORD_NS
     }

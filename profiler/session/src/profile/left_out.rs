@@ -2,7 +2,7 @@
 
 use evenkeel_analysis::findings::warnings::Warning;
 
-/// What a process was left out of.
+/// The part of profiling that a process was left out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Its intervals are not seen.

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use evenkeel_attach::namespace;
 
-/// How long a number is believed to be the same thread's. The kernel gives a number again only after tens of thousands of others.
+/// Time for which a number is taken to be the same thread's. The kernel reuses a number only after tens of thousands
+/// of others.
 const BELIEVED: Duration = Duration::from_secs(2);
 /// Threads remembered.
 const REMEMBERED_MAX: usize = 1 << 16;
 
-/// Those looked up so far.
+/// Numbers looked up so far.
 #[derive(Debug, Default)]
 pub struct Numbers {
     known: HashMap<u32, (Option<u32>, Option<Instant>)>,

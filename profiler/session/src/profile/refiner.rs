@@ -1,4 +1,4 @@
-//! What is timed: the plan of probes, what was learned of functions and calls, and where the search stands.
+//! The plan of probes, knowledge about functions and calls, and the state of the search.
 //!
 //! A look at the profile gives [`Refiner::decide`] reason to [`Action`]s; [`Refiner::carry_out`] changes the plan accordingly. Between the
 //! two nothing happens, so that a decision can be shown, and tested, without a target.
@@ -76,22 +76,22 @@ pub(crate) enum Cause {
     Room,
 }
 
-/// What a look gives reason to.
+/// The decision after a look.
 #[derive(Debug, Default)]
 pub(crate) struct Decision {
-    /// What to change.
+    /// Changes to make.
     pub(crate) actions: Vec<Action>,
     /// The steps among which a person is to choose.
     pub(crate) offered: Vec<Candidate>,
     /// News to report: steps, or that none are left.
     pub(crate) news: Option<Vec<Candidate>>,
-    /// What the probes cost that stay.
+    /// Cost of the probes that stay.
     pub(crate) cost: Cost,
-    /// What to do until the next look.
+    /// The next state until the next look.
     then: Then,
 }
 
-/// How the search goes on.
+/// How the search continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Then {
     /// As it did.
@@ -103,7 +103,7 @@ enum Then {
     Go(Pace),
 }
 
-/// What the search knows of a run when it looks.
+/// The search's knowledge of a run when it looks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     /// Intervals up to now.
@@ -114,7 +114,7 @@ pub(crate) struct Moment {
     pub(crate) is_late: bool,
     /// By what part of the latency recorded intervals were measured to take longer, where that is told apart from chance.
     pub(crate) measured: Option<f64>,
-    /// What a probe costs where nothing is recorded, nanoseconds.
+    /// Cost of a probe where nothing is recorded, nanoseconds.
     pub(crate) passed_ns: f64,
 }
 
@@ -199,8 +199,8 @@ impl Refiner {
         decision
     }
 
-    /// What comes first: that intervals keep their records, and that what was too costly is timed once it is not. Until the next look what is
-    /// seen is no sample.
+    /// Repairs come first: intervals must keep their records, and a call that was too costly is timed once it is not.
+    /// Until the next look the observations are no sample.
     fn repairs(&mut self, look: &Snapshot, intervals: u64) -> Option<Decision> {
         let thinned = self.to_thin(look, intervals);
         if !thinned.is_empty() {
@@ -308,7 +308,7 @@ impl Refiner {
         }
     }
 
-    /// What refinement knows beside what it sees.
+    /// Refinement's knowledge other than the profile.
     fn state(&self, now: Instant) -> State<'_> {
         State {
             probes: self.plan.probes(),
@@ -341,7 +341,7 @@ impl Refiner {
         }
     }
 
-    /// Takes note of what would cost too much.
+    /// Notes steps that would cost too much.
     fn note_too_costly(&mut self, too_costly: &[Step]) {
         for step in too_costly {
             match *step {
@@ -379,8 +379,8 @@ impl Refiner {
         closings
     }
 
-    /// Takes note of what is left of the time that steps were to explain, or of functions whose calls have made room: that it is not small is
-    /// no reason for another step.
+    /// Notes how much time is left of the steps' explanation, or of functions whose calls have made room. A large
+    /// rest is no reason for another step.
     fn measure_left(&mut self, look: &Snapshot) {
         let unmeasured = std::mem::take(&mut self.unmeasured);
         if unmeasured.is_empty() {
@@ -490,7 +490,7 @@ impl Refiner {
     }
 }
 
-/// What a step may explain at most.
+/// The largest part that a step may explain.
 fn at_most(candidate: &Candidate) -> f64 {
     candidate.contribution + (SURE_ERRORS * candidate.se).min(candidate.contribution)
 }

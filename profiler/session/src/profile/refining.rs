@@ -119,7 +119,7 @@ impl Session<'_> {
         self.refiner.note_seen(seen.wakers, seen.around);
     }
 
-    /// Reports steps, or that there are none left.
+    /// Reports steps, or that none are left.
     fn report_steps(&mut self, look: &Snapshot, next: &[Candidate], observer: &mut dyn Observer) {
         let first = self.refiner.search.first_interval();
         let next: Vec<Candidate> = next.iter().map(|step| self.named(step)).collect();

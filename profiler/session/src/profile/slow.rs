@@ -7,7 +7,7 @@ use evenkeel_analysis::slow::SlowStack;
 
 use super::Session;
 
-/// How long an interval has lasted from which on it is slow as long as too few have ended to say.
+/// Age from which an interval is slow as long as too few have ended to tell.
 const SLOW_AT_FIRST: Duration = Duration::from_millis(10);
 
 impl Session<'_> {

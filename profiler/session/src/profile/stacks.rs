@@ -1,5 +1,5 @@
-//! What threads were in that held intervals up, or on which intervals began and ended that are no single call: their stacks, copied by
-//! the agents, are unwound here, and refinement may open the functions that were active.
+//! Functions of threads that delayed intervals, or on which intervals began and ended that are no single call. The
+//! agents copy their stacks, which are unwound here, and refinement may expand the functions that were active.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::*;
@@ -13,10 +13,10 @@ use crate::modules::Modules;
 use crate::processes::Processes;
 use crate::slow::Files;
 
-/// Threads of which it is remembered where an interval began; one that ends leaves its own behind.
+/// Number of threads whose interval's beginning is remembered; a thread that ends leaves its entry behind.
 const BEGUN_MAX: usize = 256;
 
-/// What copies of stacks have shown.
+/// Results of unwound stacks.
 #[derive(Default)]
 pub struct Seen {
     /// Functions that were active on threads that held others up, none of whose calls were timed.
@@ -36,7 +36,7 @@ pub struct CopiedStacks {
 }
 
 impl CopiedStacks {
-    /// What agents have copied since.
+    /// Stacks that agents have copied since.
     pub fn take(
         &mut self,
         arena: &Arena,
@@ -97,9 +97,9 @@ fn calls(copy: &StackCopy, processes: &mut Processes) -> Vec<CodeAddress> {
     processes.calls(copy.pid.load(Relaxed), &stack).calls
 }
 
-/// The functions that an interval runs in, by those that were active where it began and where it ended, innermost first: the innermost one
-/// of both, and what had to return to it, or was called by it. What lies further out runs none of it. All, if nothing is common to
-/// both: the copies do not go so far.
+/// The functions that an interval runs in, from those that were active at its beginning and at its end, innermost
+/// first. They are the innermost common one, and those that had to return to it, or were called by it. Outer
+/// functions do not run the interval. All, if nothing is common: the copies do not go as far.
 fn around(begun: &[Location], ended: &[Location]) -> Vec<Location> {
     let common = begun.iter().find(|&function| ended.contains(function));
     let up_to_common = |active: &[Location]| -> Vec<Location> {

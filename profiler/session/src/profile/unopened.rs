@@ -67,8 +67,8 @@ impl Session<'_> {
             && !self.stacks.have_shown_around()
     }
 
-    /// The same for a call of which the search has not asked whom it leads to. An import is followed only when it is opened, so until
-    /// then it may be of any library, or of the program itself.
+    /// The reason for a call whose callee the search has not asked for. An import is followed only when it is
+    /// expanded, so until then it may be of any library, or of the program itself.
     fn why_unknown(&mut self, probe: u32) -> Option<NotSplit> {
         let planned = &self.refiner.plan.probes()[probe as usize];
         let Some(import) = &planned.import else {
@@ -98,8 +98,8 @@ impl Session<'_> {
         }
     }
 
-    /// What was refused in the functions that a call leads to. One through a pointer is named by that, so that the sentence names whom it
-    /// was found to call.
+    /// The refusals in the functions that a call leads to. A call through a pointer is named with its discovered
+    /// callees.
     fn why_refused(
         &mut self,
         probe: Option<u32>,
@@ -160,7 +160,7 @@ impl Session<'_> {
             (_, Pointers::Unexplored { .. }) if known.too_costly => Some(NotSplit::TooCostly),
             (_, Pointers::Unexplored { .. }) => Some(NotSplit::Pointers),
             _ if self.calls_into_no_file(function) => Some(NotSplit::IntoNoFile),
-            // Beside the calls that it makes where it is, too: LuaJIT's `lua_resume` makes some when it fails.
+            // In addition to the calls in its own code: LuaJIT's `lua_resume` makes some when it fails.
             (Calls::NoneToTime | Calls::Opened, _) => {
                 let module = self.modules.get(&self.arena, function.module).ok()?;
                 let goes_on = module.jumps_into_another(function.address);
@@ -170,7 +170,7 @@ impl Session<'_> {
     }
 }
 
-/// How many call sites are not timed, and why the last is not, by the function in which they are. Those that take no time of their own
+/// Number of call sites that are not timed, and the last one's reason, by their function. Sites that take no time
 /// (they never return, or look up a thread's variable) are no reason.
 fn refused_by_function(unpatched: Vec<Unpatched>) -> BTreeMap<Function, (usize, NotTimed)> {
     let mut by_function: BTreeMap<Function, (usize, NotTimed)> = BTreeMap::new();

@@ -27,7 +27,7 @@ const SIMULATED: Limits = Limits {
     opened_at_once: 5,
     ..LIMITS
 };
-/// How often it is asked whether to look.
+/// Time between two questions whether to look.
 const STEP: f64 = 0.01;
 /// Intervals a second, however few of them are independent.
 const SERVED: f64 = 10_000.0;
@@ -91,7 +91,7 @@ impl Search {
         }
     }
 
-    /// What is seen below a function: of late, and in all of the round.
+    /// The observations below a function: recent ones, and those of all of the round.
     fn see(&mut self, function: u64, phase: usize, look: f64) -> [Vec<Node>; 2] {
         let mut seen = [Vec::new(), Vec::new()];
         if !self.known.is_open(at(function)) {
@@ -129,7 +129,7 @@ impl Search {
         seen
     }
 
-    /// What the probes cost that are planted now.
+    /// Cost of the present probes.
     fn cost(&self) -> Cost {
         let timed = self
             .program
@@ -171,7 +171,7 @@ impl Search {
         }
     }
 
-    /// How long the next look takes.
+    /// Length of the next look.
     fn look_length(&self) -> f64 {
         let searched = Duration::from_secs_f64(self.seconds);
         let mut lengths = (1..).map(|steps| f64::from(steps) * STEP);
@@ -383,8 +383,9 @@ fn small_shares_are_opened_when_they_are_known() {
     assert_eq!(opened(&precise), 20, "1.2 % each");
 }
 
-/// How often the loop turns is the cause, and is known where its one call is timed. What is called in each turn is not gone into: it costs
-/// twice the budget, level by level, and says the same. So half of the intervals are recorded, most of them in one round.
+/// The number of a loop's turns is the cause, and is known where its one call is timed. The calls in each turn are
+/// not expanded: they cost twice the budget, level by level, and explain the same. So half of the intervals are
+/// recorded, most of them in one round.
 #[test]
 fn a_loop_is_not_gone_into_for_how_often_it_turns() {
     for seed in 1..20 {

@@ -32,13 +32,13 @@ impl Pair {
         self.begin_ns.signum() * self.end_ns.signum() > 0
     }
 
-    /// What centres the interval in the span.
+    /// The shift that centres the interval in the span.
     fn shift_ns(self) -> i64 {
         self.begin_ns + (self.end_ns - self.begin_ns) / 2
     }
 }
 
-/// What is known of a process's clock.
+/// Knowledge about a process's clock.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     pairs: u64,
@@ -66,7 +66,7 @@ impl Clock {
         };
     }
 
-    /// What to add to its times.
+    /// Correction of its times.
     pub(super) fn correction_ns(&self) -> i64 {
         self.correction_ns
     }

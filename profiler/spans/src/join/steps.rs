@@ -3,7 +3,7 @@
 use super::{Joined, Piece, Processes, Stretch};
 use crate::critical::Call;
 
-/// What a step of a path is.
+/// The step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A span of the trace, by its index.
@@ -80,7 +80,7 @@ struct Open {
     step: u32,
     span: u32,
     start_ns: u64,
-    /// What is later has been filled.
+    /// Later times have been filled.
     until_ns: u64,
 }
 

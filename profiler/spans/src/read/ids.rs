@@ -79,7 +79,7 @@ impl Ids {
         }
     }
 
-    /// Of texts that are no longer than the numbers.
+    /// From texts that are no longer than the numbers.
     fn of_digits(trace: &str, id: &str, parent: &str) -> Result<Ids, Unusable> {
         let number = |text: &str| {
             // A sign, too, is a number's to the standard library.

@@ -12,10 +12,10 @@ use super::otlp;
 use crate::convert::Converter;
 use crate::span::{Kind, Span};
 
-/// Of a reference to a span that does not wait.
+/// Type of a reference to a span that does not wait.
 const FOLLOWS_FROM: &str = "FOLLOWS_FROM";
 
-/// One trace.
+/// A trace.
 #[derive(Deserialize)]
 pub struct Trace<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]

@@ -169,7 +169,7 @@ pub fn read(
     }
 }
 
-/// How long a list of Zipkin's spans is that comes first; nothing where none does.
+/// Length of a leading list of Zipkin's spans; `None` where there is none.
 fn zipkin(bytes: &[u8]) -> Option<usize> {
     #[derive(Deserialize)]
     struct ZipkinSpan {

@@ -16,7 +16,7 @@ use crate::convert::Converter;
 use crate::span::Span;
 use packed::Packed;
 
-/// How a message is encoded, which its sender says.
+/// Encoding of a message, as its sender states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// OTLP as JSON.

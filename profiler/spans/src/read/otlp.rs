@@ -32,7 +32,7 @@ pub struct KeyValue {
     pub value: Option<AnyValue>,
 }
 
-/// Of the values, texts are of interest.
+/// A value; only texts are read.
 #[derive(Clone, PartialEq, Message)]
 pub struct AnyValue {
     #[prost(bytes = "vec", tag = "1")]
@@ -46,7 +46,7 @@ pub struct ScopeSpans {
     pub spans: Vec<OtlpSpan>,
 }
 
-/// One span.
+/// A span.
 #[derive(Clone, PartialEq, Message)]
 pub struct OtlpSpan {
     #[prost(bytes = "vec", tag = "1")]
@@ -67,7 +67,7 @@ pub struct OtlpSpan {
     pub status: Option<Status>,
 }
 
-/// How a span ended.
+/// The end of a span.
 #[derive(Clone, PartialEq, Message)]
 pub struct Status {
     #[prost(int32, tag = "3")]
@@ -88,7 +88,7 @@ pub fn kind(number: i32) -> Kind {
     }
 }
 
-/// Whose service, and whose clock: the service, on its host or as its instance where that is given.
+/// The service and the clock: the service's name, with its host or instance where that is given.
 pub fn place<'a>(attribute: impl Fn(&str) -> Option<&'a str>) -> (&'a str, String) {
     let service = attribute("service.name").unwrap_or_default();
     let hosts = [

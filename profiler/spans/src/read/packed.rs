@@ -15,7 +15,7 @@ pub enum Packed {
     Cut,
 }
 
-/// What could be unpacked; nothing where nothing is packed.
+/// The unpacked part; `None` where nothing is packed.
 pub fn unpack(bytes: &[u8]) -> Option<(Vec<u8>, Packed)> {
     let mut unpacked = Vec::new();
     let read = match bytes {

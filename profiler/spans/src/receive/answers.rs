@@ -13,7 +13,7 @@ use prost::Message;
 
 use crate::read::Encoding;
 
-/// What is sent back.
+/// The body of an answer.
 pub type Body = BoxBody<Bytes, Infallible>;
 
 /// The only method that is answered.
@@ -22,7 +22,7 @@ const GRPC: &str = "application/grpc";
 const GRPC_PROTOBUF: &str = "application/grpc+proto";
 const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/x-protobuf";
-/// Of gRPC's codes those that are needed.
+/// gRPC's code of an invalid argument.
 const INVALID_ARGUMENT: u8 = 3;
 const RESOURCE_EXHAUSTED: u8 = 8;
 const UNIMPLEMENTED: u8 = 12;
@@ -34,7 +34,7 @@ static GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 /// Said of spans that are not taken.
 const UNUSABLE: &str = "spans without a valid trace id, span id or time are left out";
 
-/// How spans are sent.
+/// Protocols of sending spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// OTLP/gRPC.
@@ -129,7 +129,7 @@ impl Protocol {
         protocol.ok_or_else(|| refusal(status, INVALID_ARGUMENT, why))
     }
 
-    /// That of a type of content. It may have parameters.
+    /// The protocol of a content type, which may have parameters.
     fn of_content(content: &str) -> Option<Protocol> {
         let kind = content.split(';').next().unwrap_or_default();
         let kind = kind.trim().to_ascii_lowercase();
@@ -141,7 +141,7 @@ impl Protocol {
         }
     }
 
-    /// How its messages are encoded.
+    /// The encoding of its messages.
     pub fn encoding(self) -> Encoding {
         match self {
             Protocol::Json => Encoding::Json,
@@ -249,7 +249,7 @@ impl Refusal {
     }
 }
 
-/// What is known at once.
+/// A complete body.
 fn whole(body: impl Into<Bytes>) -> Body {
     Full::new(body.into()).boxed()
 }

@@ -10,13 +10,13 @@ use crate::span::Span;
 /// A message that came whole, or that one did not.
 pub struct Message {
     encoding: Encoding,
-    /// What is to be read; nothing where it was damaged on the way.
+    /// The body to read; `None` where it was damaged on the way.
     body: Option<Bytes>,
     /// To be told what became of it.
     read: oneshot::Sender<Read>,
 }
 
-/// What became of a message.
+/// Result of reading a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// Its spans were taken, except for this many unusable ones.

@@ -18,7 +18,7 @@ use std::io::Write;
 
 pub const MS: u64 = 1_000_000;
 const US: u64 = 1000;
-/// Of the first request: far from 0, as real times are.
+/// Beginning of the first request: far from 0, as real times are.
 const BEGIN: u64 = 1_700_000_000_000_000_000;
 
 /// A span as the shop makes it.
@@ -36,7 +36,7 @@ pub struct Made {
     pub failed: bool,
 }
 
-/// What a request's path spends where, ns.
+/// The planted times of a request's path, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Truth {
     pub latency: u64,
@@ -62,7 +62,7 @@ impl Random {
     }
 }
 
-/// How far each service's clock is ahead, ns.
+/// Advance of each service's clock, ns.
 pub type Skew = fn(&str) -> i64;
 
 /// Requests of the shop.

@@ -1,4 +1,4 @@
-//! What ELF files for 64-bit ARM look like (ELF for the Arm 64-bit Architecture, 5.7).
+//! Properties of ELF files for 64-bit ARM (ELF for the Arm 64-bit Architecture, 5.7).
 
 use object::elf;
 
@@ -9,7 +9,7 @@ pub(crate) const MACHINE: u16 = 183;
 /// Numbers of machines whose 32-bit programs the processor also runs.
 pub(crate) const MACHINES_32: &[u16] = &[40];
 
-/// What the loader does for a relocation.
+/// The loader's action for a relocation.
 pub(crate) fn meaning(relocation: elf::RelocationType) -> Option<Meaning> {
     Some(match relocation {
         elf::R_AARCH64_JUMP_SLOT | elf::R_AARCH64_GLOB_DAT => Meaning::Slot,

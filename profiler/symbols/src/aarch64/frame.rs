@@ -4,5 +4,5 @@ use gimli::{AArch64, Register};
 
 /// The stack pointer in frame descriptions.
 pub(crate) const STACK_POINTER: Register = AArch64::SP;
-/// What the canonical frame address is above it.
+/// Distance of the canonical frame address above the stack pointer at entry.
 pub(crate) const CALLED_OFFSET: u64 = 0;

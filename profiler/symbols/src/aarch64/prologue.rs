@@ -4,7 +4,7 @@ use evenkeel_wire::Displaced;
 
 use crate::unpatchable::Unpatchable;
 
-/// What must be known of a function to move its first instructions.
+/// Facts about a function that moving its first instructions needs.
 pub(crate) struct Entry<'m> {
     pub(crate) address: u64,
     /// The bytes from the entry on.

@@ -1,4 +1,4 @@
-//! One pass over the code of a module: not supported on this architecture.
+//! The scan of a module's code: not supported on this architecture.
 
 use std::ops::Range;
 

@@ -44,7 +44,7 @@ pub(crate) fn may_confine(code: &[u8], base: u64, functions: &[Range<u64>]) -> b
 enum Calls {
     /// None, or others.
     Harmless,
-    /// Of some the number is not known.
+    /// A call whose number is not known.
     Unknown,
     /// The function loads one of [`CONFINING`], and makes system calls.
     Confining,
@@ -143,7 +143,7 @@ impl Constants {
         }
     }
 
-    /// What an instruction puts into its first operand, a register.
+    /// The value that an instruction puts into its first operand, a register.
     fn value(&self, instruction: &Instruction) -> Option<u32> {
         let same = instruction.op1_kind() == OpKind::Register
             && instruction.op0_register() == instruction.op1_register();
@@ -214,7 +214,7 @@ mod tests {
         assert!(confines(&code));
     }
 
-    /// What gcc makes of a loop that yields: mov edx, 24; jmp 9; mov rax, rdx; syscall; ret.
+    /// gcc's code for a loop that yields: mov edx, 24; jmp 9; mov rax, rdx; syscall; ret.
     #[test]
     fn a_number_is_followed_through_registers() {
         let yields = |number: u8, high: u8| {

@@ -1,4 +1,4 @@
-//! What ELF files for x86-64 look like (System V psABI, 4.4).
+//! Properties of ELF files for x86-64 (System V psABI, 4.4).
 
 use object::elf;
 
@@ -9,7 +9,7 @@ pub(crate) const MACHINE: u16 = 62;
 /// Numbers of machines whose 32-bit programs the processor also runs.
 pub(crate) const MACHINES_32: &[u16] = &[62, 3];
 
-/// What the loader does for a relocation.
+/// The loader's action for a relocation.
 pub(crate) fn meaning(relocation: elf::RelocationType) -> Option<Meaning> {
     Some(match relocation {
         elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT => Meaning::Slot,

@@ -24,7 +24,7 @@ use crate::unpatchable::Unpatchable;
 /// Bytes of a near jump.
 const JUMP_LEN: usize = 5;
 
-/// What must be known of a function to move its first instructions.
+/// Facts about a function that moving its first instructions needs.
 pub(crate) struct Entry<'m> {
     pub(crate) address: u64,
     /// The bytes from the entry on, at least up to the end of the function's first part if that is near.
@@ -159,7 +159,7 @@ impl Pieces {
     }
 }
 
-/// One instruction in its place.
+/// An instruction in its place.
 struct Original<'m> {
     instruction: Instruction,
     bytes: &'m [u8],

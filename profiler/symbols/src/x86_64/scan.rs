@@ -1,4 +1,4 @@
-//! One pass over the code of a module: who calls and jumps where.
+//! The scan of a module's code: calls and jumps with their targets.
 
 use std::ops::Range;
 

@@ -1,11 +1,11 @@
-//! What the layout says of 64-bit ARM. Nothing can be redirected there yet: `SUPPORTED` is false, sessions refuse to begin,
-//! and agents stay idle.
+//! The layout's facts about 64-bit ARM. Nothing can be redirected there yet: `SUPPORTED` is false, sessions refuse to
+//! begin, and agents stay idle.
 
 pub(crate) mod clock;
 pub mod code;
 pub mod order;
 
-/// What the processor is called in messages.
+/// The processor's name in messages.
 pub const NAME: &str = "aarch64";
 /// Whether programs can be profiled on it.
 pub const SUPPORTED: bool = false;

@@ -1,4 +1,4 @@
-//! How a record becomes visible to another processor.
+//! Order of memory: when a record becomes visible to another processor.
 
 use core::sync::atomic::{AtomicU64, Ordering::Release};
 

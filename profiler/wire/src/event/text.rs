@@ -39,7 +39,7 @@ impl Text {
         }
     }
 
-    /// What was collected.
+    /// The collected label.
     #[inline]
     pub fn value(&self) -> LabelValue<'_> {
         match self.integer {

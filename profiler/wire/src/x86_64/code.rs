@@ -46,7 +46,7 @@ impl Operand {
 
 const _: () = assert!(Operand::RIP != Operand::NONE);
 
-/// How a piece depends on where it is put.
+/// Adjustment of a piece to the place where it is put.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PieceFix {

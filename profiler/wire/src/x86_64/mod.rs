@@ -1,10 +1,10 @@
-//! What the layout says of x86-64: its clock, its order of memory, its instructions.
+//! The layout's facts about x86-64: its clock, its order of memory, its instructions.
 
 pub(crate) mod clock;
 pub mod code;
 pub mod order;
 
-/// What the processor is called in messages.
+/// The processor's name in messages.
 pub const NAME: &str = "x86-64";
 /// Whether programs can be profiled on it.
 pub const SUPPORTED: bool = true;

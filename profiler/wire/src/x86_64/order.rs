@@ -1,4 +1,4 @@
-//! How a record becomes visible to another processor.
+//! Order of memory: when a record becomes visible to another processor.
 
 use core::sync::atomic::{Ordering::Release, compiler_fence};
 

@@ -12,7 +12,7 @@ pub type Path = Vec<String>;
 pub struct Module {
     /// Modules declared in it that are other files, and the files that attributes name for them.
     pub children: Vec<(String, Vec<String>)>,
-    /// What it declares itself.
+    /// Items that it declares itself.
     pub items: BTreeSet<String>,
     pub imports: Vec<Import>,
     /// Paths of two names or more, outside of imports.

@@ -3,7 +3,7 @@
 /// Writes numbers.
 #[derive(Debug, Default)]
 pub struct Numbers {
-    /// What is written.
+    /// The written bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -59,7 +59,7 @@ impl Numbers {
 /// Reads numbers; nothing where the bytes are no such numbers.
 #[derive(Debug)]
 pub struct Reading<'a> {
-    /// What is left.
+    /// The unread rest.
     pub rest: &'a [u8],
     /// The numbers say for how many intervals those that were kept stand.
     pub has_weights: bool,

@@ -15,7 +15,7 @@ pub(crate) const INSTANCES_MAX: usize = 1 << 18;
 /// Segments known at a time, at most.
 pub(crate) const SEGMENTS_MAX: usize = 1 << 19;
 
-/// One interval with a key.
+/// An interval with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instance {
     /// Begin, ticks.
@@ -125,7 +125,7 @@ impl KeyedIntervals {
         self.segments_len += 1;
     }
 
-    /// Of the segments of this key that ended in `(after, until]`, the last.
+    /// The last segment of this key that ended in `(after, until]`.
     ///
     /// The paper's algorithm 2 prefers the previous segment on the same thread. Here the segment that ended last is
     /// taken, whatever its thread; the given thread wins a tie. Otherwise an interval that moves to another thread

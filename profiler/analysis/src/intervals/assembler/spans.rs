@@ -7,7 +7,7 @@ pub use crate::intervals::switched_out::{Off, SwitchedOut};
 /// Spans kept of one thread, at most; the oldest go.
 pub(crate) const SPANS_MAX: usize = 1 << 16;
 
-/// One thread's spans, in order, without overlap.
+/// A thread's spans, in order, without overlap.
 #[derive(Debug, Default)]
 pub struct Spans {
     spans: VecDeque<SwitchedOut>,

@@ -23,7 +23,7 @@ pub(crate) const MARKS_MAX: usize = 1 << 17;
 /// Calls for which a thread's buffer is kept from one interval to the next, where waits are not followed: 256 KiB.
 const CALLS_RETAINED: usize = 1 << 14;
 
-/// What happened at a mark.
+/// The event at a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The thread was blocked since `start`, for the first object or both.
@@ -50,17 +50,17 @@ pub struct Mark {
     pub time: u64,
     /// Number of calls recorded before it since the thread's beginning.
     pub calls_before: u64,
-    /// What the thread served until then.
+    /// The interval that the thread served until then.
     pub serving: Serving,
     /// Number of its first open call.
     pub opens_at: u64,
-    /// How many calls were open.
+    /// Number of open calls.
     pub opens: u32,
-    /// What happened.
+    /// The event.
     pub what: What,
 }
 
-/// One thread's recent past.
+/// A thread's recent past.
 #[derive(Debug, Default)]
 pub struct Timeline {
     calls: VecDeque<Record>,
@@ -70,11 +70,11 @@ pub struct Timeline {
     opens: VecDeque<Open>,
     opens_gone: u64,
     known_since: u64,
-    /// What the thread serves now.
+    /// The interval that the thread serves now.
     pub serving: Serving,
 }
 
-/// What was dropped to stay within the bounds.
+/// Records dropped to stay within the bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// Calls.

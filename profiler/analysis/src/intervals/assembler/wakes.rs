@@ -19,7 +19,7 @@ pub struct Release {
     pub thread: u64,
     /// Number of the mark in the thread's timeline.
     pub mark: u64,
-    /// What was released.
+    /// The released object's kind.
     pub kind: Kind,
 }
 

@@ -15,7 +15,7 @@ pub enum TokenKind {
     Literal,
     /// A run of operator characters, or any other character.
     Operator,
-    /// One of `( ) [ ] , ; .`
+    /// A character of `( ) [ ] , ; .`
     Punctuation,
 }
 
@@ -167,7 +167,7 @@ fn dollar_quoted(text: &str) -> Option<usize> {
     )
 }
 
-/// What is left after white space and comments; block comments nest.
+/// The rest after white space and comments; block comments nest.
 fn skip_blank(text: &str) -> &str {
     let mut rest = text.trim_start();
     loop {

@@ -1,4 +1,4 @@
-//! What is compared of a group: its mean, its variance, and the parts of the variance that any group's findings name.
+//! Compared figures of a group: its mean, its variance, and the parts of the variance that any group's findings name.
 
 use evenkeel_analysis::profile::{Finding, Node, Profile};
 
@@ -10,16 +10,16 @@ pub const MEAN: usize = 0;
 /// Place of the variance.
 pub const VARIANCE: usize = 1;
 
-/// One figure.
+/// A figure.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Of what.
+    /// Its subject.
     pub what: What,
     /// Its value and error.
     pub measured: Measured,
 }
 
-/// Of one group, the same figures in the same order as of all others.
+/// The figures of a group, in the same order as those of all others.
 pub type Figures = Vec<Figure>;
 
 /// Figures of all groups.
@@ -66,7 +66,7 @@ fn of_one(profile: &Profile, named: &[&Finding]) -> Figures {
     [mean, variance].into_iter().chain(findings).collect()
 }
 
-/// Of a group that does not name the finding: the share of the function where it is called so, and the square of its error.
+/// For a group without the finding: the share of the function where it is called alike, and the square of its error.
 fn in_tree(node: &Node, finding: &Finding, caller: &str) -> (f64, f64) {
     let called_so = finding.called_by.as_deref().is_none_or(|by| by == caller);
     if node.name == finding.function && called_so {

@@ -5,9 +5,9 @@ use serde::Serialize;
 /// A group of recordings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Group {
-    /// What its recordings have in common: the host, the build, ...
+    /// The common attribute of its recordings: the host, the build, ...
     pub name: String,
-    /// How many there are.
+    /// Number of recordings.
     pub recordings: usize,
     /// When the first of them began, nanoseconds since 1970; absent where none says.
     pub started_unix_ns: Option<u64>,
@@ -23,7 +23,7 @@ pub struct Group {
     pub differs: bool,
 }
 
-/// What is compared.
+/// Subjects of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum What {

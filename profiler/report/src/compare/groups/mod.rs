@@ -32,7 +32,7 @@ pub const CHANGE_MIN: f64 = 0.02;
 pub struct Difference {
     /// The group's name.
     pub group: String,
-    /// What is compared.
+    /// The compared subject.
     #[serde(flatten)]
     pub what: What,
     /// The others (before) and the group (after), with the errors of both.
@@ -41,7 +41,7 @@ pub struct Difference {
     pub change_fraction: Option<f64>,
     /// Chance of such a difference between equal groups (two-sided, normal).
     pub p: f64,
-    /// The same, corrected for the number of comparisons.
+    /// The p-value, corrected for the number of comparisons.
     pub p_corrected: f64,
     /// It counts: beyond chance, and not too small.
     pub differs: bool,
@@ -52,17 +52,17 @@ pub struct Difference {
 pub struct Groups {
     /// Version of the JSON, that of the profile's.
     pub version: u32,
-    /// What groups the recordings.
+    /// The attribute that groups the recordings.
     pub by: String,
     /// The outcome in a few sentences.
     pub summary: String,
-    /// What makes it doubtful.
+    /// Reasons to doubt it.
     pub warnings: Vec<String>,
     /// The groups, the slowest first.
     pub groups: Vec<Group>,
-    /// How many figures were compared.
+    /// Number of compared figures.
     pub comparisons: usize,
-    /// Of each group, its figures: groups that differ first, the largest change first.
+    /// The figures of each group: groups that differ first, the largest change first.
     pub differences: Vec<Difference>,
 }
 

@@ -76,8 +76,8 @@ fn differing(groups: &Groups) -> Vec<&str> {
     differing.map(|group| group.name.as_str()).collect()
 }
 
-/// Of four hosts, `c` has half again the standard deviation, all of it from `disk`, which the others' reports do not even name. It alone
-/// differs: the healthy ones are compared with each other.
+/// One of four hosts, `c`, has half again the standard deviation, all of it from `disk`, which the others' reports do
+/// not even name. It alone differs: the healthy ones are compared with each other.
 #[test]
 fn one_bad_host() {
     let bad_disk = 1.0 - 0.95 / 2.25;

@@ -15,8 +15,8 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// One more. `is_command`: it is what the command has become. A program that has names spelt alike is meant, else the command: what
-    /// it starts are tools, and the last of them tells nothing.
+    /// Adds a program. `is_command`: the command has become this program. A program with similar names is probably
+    /// meant, else the command: the programs that it starts are tools, and the last of them is not informative.
     pub fn add(&mut self, error: Error, program: PathBuf, is_command: bool) {
         let alike = |error: &Error| {
             let missing = error.missing_function();

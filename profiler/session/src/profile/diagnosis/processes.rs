@@ -1,4 +1,4 @@
-//! What `/proc` says of the target's processes.
+//! The target's processes in `/proc`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::launch::children;
 /// Processes looked at, at most.
 const PROCESSES_MAX: usize = 256;
 
-/// One process.
+/// A process.
 #[derive(Clone, Debug)]
 pub struct Process {
     /// Its number.
@@ -32,7 +32,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// What the system says of it, if it may be looked at. `agent`: the agent's file name.
+    /// The system's view of it, if it may be inspected. `agent`: the agent's file name.
     pub fn read(pid: i32, agent: &str) -> Option<Process> {
         let maps = fs::read_to_string(namespace::file(pid, "maps")).ok()?;
         let files: BTreeSet<String> = maps
@@ -91,7 +91,8 @@ pub fn trees(mut numbers: Vec<i32>) -> Vec<i32> {
     numbers
 }
 
-/// One program in one process: another process has begun at another time, and another program has its environment at another place.
+/// One program in one process: another process has begun at another time, and another program has its environment at
+/// another place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
     started: u64,
@@ -99,7 +100,7 @@ pub struct Life {
 }
 
 impl Life {
-    /// Of the process that has this number now: fields 22 and 50 of proc_pid_stat(5).
+    /// Identity of the process that has this number now: fields 22 and 50 of proc_pid_stat(5).
     pub fn of(pid: i32) -> Option<Life> {
         let stat = Stat::read(pid)?;
         Some(Life {

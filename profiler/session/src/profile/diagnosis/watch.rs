@@ -13,7 +13,7 @@ use crate::agent;
 const FIRST_LOOK: Duration = Duration::from_millis(200);
 const LOOKS_APART_MAX: Duration = Duration::from_secs(2);
 
-/// What was seen so far.
+/// Observations so far.
 #[derive(Debug)]
 pub struct Watch {
     next: Instant,
@@ -22,13 +22,14 @@ pub struct Watch {
     agent: String,
     /// Processes with the agent.
     hooked: BTreeMap<i32, Used>,
-    /// Those of them that ran at the last look. Nothing changes in them: only what is new is looked at while intervals end.
+    /// Processes that ran at the last look. Nothing changes in them: only new processes are examined while intervals
+    /// end.
     known: BTreeMap<i32, Life>,
     /// Processes without it at the last look, with the program: one that has just begun has loaded nothing yet.
     suspects: BTreeSet<(i32, PathBuf)>,
     /// Programs that ran without it for two looks, and why.
     strangers: BTreeMap<PathBuf, Absence>,
-    /// Those of them that have the interval's file.
+    /// Processes that have the interval's file.
     without_agent: BTreeSet<PathBuf>,
     /// Files that are mapped and whose names begin as the interval's library's.
     libraries: BTreeSet<String>,

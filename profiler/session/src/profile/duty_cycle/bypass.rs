@@ -8,7 +8,7 @@ use evenkeel_wire::Mode;
 /// Mean length of a window without probes; windows with probes are as many times longer.
 const BYPASSED: Duration = Duration::from_millis(60);
 const PROBED_TIMES: u32 = 15;
-/// How long probes are on at first.
+/// Time for which probes are on at first.
 const FIRST: Duration = Duration::from_secs(1);
 
 /// Switches between the two.
@@ -27,7 +27,7 @@ impl BypassWindows {
         }
     }
 
-    /// What agents are to do now. `random`: uniform over all of its values.
+    /// The agents' present mode. `random`: uniform over all of its values.
     pub fn turn(&mut self, now: Instant, random: u32) -> Mode {
         let until = *self.until.get_or_insert(now + FIRST);
         if now >= until {

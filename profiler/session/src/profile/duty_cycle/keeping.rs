@@ -3,7 +3,7 @@
 use evenkeel_analysis::sums::keeping;
 use evenkeel_wire::KeepTable;
 
-/// Lets agents keep about this fraction of the intervals, of which there were so many by class of latency.
+/// Lets agents keep about this fraction of the intervals; `recent` has their numbers by class of latency.
 pub fn keep(recent: &[f64], fraction: f64, table: &KeepTable) {
     let entries = keeping::table(recent, fraction);
     for (class, keep) in entries.into_iter().enumerate() {

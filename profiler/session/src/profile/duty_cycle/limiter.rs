@@ -19,14 +19,15 @@ use rustix::time::{ClockId, clock_gettime};
 use super::Work;
 use super::spare::SpareTime;
 
-/// How often the fraction is set anew.
+/// Interval at which the fraction is set.
 const PERIOD: Duration = Duration::from_millis(50);
 /// Steps of the fraction.
 const ONE: f64 = 65536.0;
 /// The part of `--max-overhead` that it spends. The rest is for cost that it does not see: the ends of intervals,
 /// counted ones included, caches, and the processor that each drain takes from another thread.
 const SHARE: f64 = 0.5;
-/// Of what drains take, this counts however idle the processors are: two that share a core, or its caches, slow each other down.
+/// Smallest part of the drains' time that counts as taken, however idle the processors are: two that share a core, or
+/// its caches, slow each other down.
 const TAKEN_AT_LEAST: f64 = 0.1;
 /// At least one interval in this many is recorded.
 const RECORDED_AT_LEAST: f64 = 1.0 / 1024.0;
@@ -34,14 +35,15 @@ const RECORDED_AT_LEAST: f64 = 1.0 / 1024.0;
 const PAIRS_ENOUGH: usize = 8;
 /// ... and by how many errors it has to lie above what is allowed.
 const SURE_ERRORS: f64 = 2.0;
-/// What of the budget taking in records may use, at least, where intervals are kept by their latency; probes may use the rest.
+/// Smallest part of the budget for draining records, where intervals are kept by their latency; probes may use the
+/// rest.
 const DRAINING_LEAST: f64 = 0.25;
 /// At least one recorded interval in this many is kept.
 const KEPT_AT_LEAST: f64 = 1.0 / 1024.0;
 /// Largest growth of the fraction in a period, so that not all intervals of a burst are recorded.
 const GROWTH_MAX: f64 = 1.1;
 
-/// What was spent up to a moment, and the moment.
+/// Cost up to a time, and the time.
 #[derive(Clone, Copy, Debug)]
 struct Spent {
     at: Instant,
@@ -53,9 +55,9 @@ struct Spent {
 /// Processor seconds a second.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
-    /// What taking in records takes from others.
+    /// Draining's cost for others.
     draining: f64,
-    /// What probes take in the target.
+    /// The probes' cost in the target.
     in_target: f64,
 }
 
@@ -68,11 +70,11 @@ impl Cost {
 /// By how much longer intervals take since the probes are there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slowdown {
-    /// Those that are recorded, as a fraction of their latency.
+    /// Slowdown of recorded intervals, as a fraction of their latency.
     pub recorded: f64,
     /// All others.
     pub passed: f64,
-    /// Of intervals with this mean latency.
+    /// Mean latency of the measured intervals.
     pub mean_ticks: f64,
 }
 
@@ -100,7 +102,7 @@ pub struct OverheadLimiter {
     recorded: f64,
     /// Fraction of those that is kept when they end.
     kept: f64,
-    /// What recording slows them by.
+    /// Slowdown by recording.
     slowdown: Slowdown,
     last: Spent,
     draining: Duration,
@@ -140,7 +142,7 @@ impl OverheadLimiter {
         }
     }
 
-    /// Runs a drain and takes note of the processor time it needs.
+    /// Runs a drain and measures its processor time.
     pub fn measure<T>(&mut self, drain: impl FnOnce() -> T) -> T {
         let before = thread_time();
         let result = drain();
@@ -171,7 +173,7 @@ impl OverheadLimiter {
         (left / of_recording).clamp(RECORDED_AT_LEAST, 1.0)
     }
 
-    /// How many times the budget was spent since this was last asked. As in [`OverheadLimiter::decide`].
+    /// The cost since the last call, in multiples of the budget. As in [`OverheadLimiter::decide`].
     pub fn excess(&mut self, now: Instant, work: Work) -> f64 {
         self.cost_since(now, work).all() / self.budget.max(1e-9)
     }
@@ -181,7 +183,7 @@ impl OverheadLimiter {
         self.kept
     }
 
-    /// What was spent since the last time.
+    /// Cost since the last time.
     fn cost_since(&mut self, now: Instant, work: Work) -> Cost {
         let elapsed = now.duration_since(self.last.at).as_secs_f64();
         let draining = (self.draining - self.last.draining).as_secs_f64() * self.part_taken(now);
@@ -200,7 +202,7 @@ impl OverheadLimiter {
         }
     }
 
-    /// Of the time that drains take, the part that they take from others: at least [`TAKEN_AT_LEAST`].
+    /// The part of the drains' time that is taken from others: at least [`TAKEN_AT_LEAST`].
     fn part_taken(&mut self, now: Instant) -> f64 {
         let used = self.draining;
         let spare = self.spare.as_mut();
@@ -346,8 +348,9 @@ mod tests {
         );
     }
 
-    /// Of intervals of 1,000 ticks probes take 60 %, and 6 % where nothing is recorded, twice what is allowed: hardly any may be recorded. Once
-    /// intervals take twenty times as long, 3 % and 0.3 %: all of them.
+    /// Probes take 60 % of intervals of 1,000 ticks, and 6 % where nothing is recorded, twice the allowed cost:
+    /// hardly any may be recorded. Once intervals take twenty times as long, it is 3 % and 0.3 %, and all are
+    /// recorded.
     #[test]
     fn what_costs_much_of_quick_intervals_costs_little_of_slow_ones() {
         let start = Instant::now();
@@ -366,8 +369,8 @@ mod tests {
         assert_eq!(left_out, Some(65536 - 64));
     }
 
-    /// 4.2 % ±1 were measured, 3 % are allowed: one error above it, which is chance as often as not. ±0.5 is not, but three pairs
-    /// do not know it so well. Later it is 2 %: all are recorded again.
+    /// 4.2 % ±1 were measured, 3 % are allowed: one error above it, which is often chance. ±0.5 is not, but three
+    /// pairs do not know it so well. Later it is 2 %, and all are recorded again.
     #[test]
     fn chance_limits_nothing() {
         let start = Instant::now();

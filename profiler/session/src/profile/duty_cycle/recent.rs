@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_wire::latency_class_start;
 
-/// How often they are taken.
+/// Interval at which they are taken.
 const PERIOD: Duration = Duration::from_millis(200);
 /// Latencies count half after so long: the load may change.
 const HALF_LIFE_S: f64 = 2.0;
@@ -17,7 +17,7 @@ pub struct RecentLatencies {
     last: Option<Instant>,
     /// Intervals by class of latency so far.
     known: Vec<u64>,
-    /// The same, older ones counting less.
+    /// Latencies with older ones decayed.
     recent: Vec<f64>,
 }
 
@@ -40,7 +40,7 @@ impl RecentLatencies {
         true
     }
 
-    /// How many there were of each class.
+    /// Number of latencies in each class.
     pub fn by_class(&self) -> &[f64] {
         &self.recent
     }
@@ -64,7 +64,8 @@ mod tests {
 
     use super::*;
 
-    /// 1,000 quick intervals. Ten half lives later there are 1,000 slow ones, and the quick ones count as one.
+    /// 1,000 quick intervals. Ten half lives later there are 1,000 slow ones, and the quick ones have a weight of
+    /// one.
     #[test]
     fn old_latencies_fade() {
         let mut recent = RecentLatencies::default();

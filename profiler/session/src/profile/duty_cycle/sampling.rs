@@ -16,7 +16,7 @@ use evenkeel_wire::Mode;
 
 /// Mean length of a window.
 const OPEN: Duration = Duration::from_millis(150);
-/// How long before the first interval of a window recording begins.
+/// Time between the start of recording and a window's first interval.
 const AHEAD: Duration = Duration::from_millis(15);
 /// Longest time between two.
 const CLOSED_MAX: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ const ALL: u32 = 65536;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// What threads do is recorded, no intervals begin to be.
+    /// Threads are recorded, but no intervals begin to be.
     Opening,
     /// Everything is recorded.
     Open,
@@ -46,7 +46,7 @@ pub struct SamplingWindows {
     state: State,
     opened: Instant,
     until: Instant,
-    /// How long the window was open that has closed.
+    /// Length of the window that has closed.
     was_open: Duration,
     bypass_next: Instant,
 }

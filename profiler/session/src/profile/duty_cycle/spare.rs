@@ -1,4 +1,4 @@
-//! How much of the processor time that the session takes is taken from others.
+//! The part of the session's processor time that is taken from others.
 //!
 //! A drain on a processor that would have been idle takes nothing from the target. The system reports how long each
 //! processor was idle (`/proc/stat`, proc(5)). The part of a drain that meets no idle processor is taken from others.
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-/// How often the system is asked: its clocks of idle time tick a hundred times a second.
+/// Interval of reading the system's clocks, whose idle time ticks a hundred times a second.
 const PERIOD: Duration = Duration::from_millis(500);
 /// Ticks of those clocks a second (`USER_HZ`, the same on all architectures of Linux that are supported).
 const TICKS_PER_S: f64 = 100.0;
@@ -26,14 +26,14 @@ pub struct SpareTime {
     taken: f64,
 }
 
-/// What was known at a moment.
+/// A reading of the clocks.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     at: Instant,
-    /// Of all processors together.
+    /// Idle ticks of all processors together.
     idle_ticks: u64,
     processors: u32,
-    /// What the session has taken of them until then.
+    /// Processor time that the session has used until then.
     used: Duration,
 }
 

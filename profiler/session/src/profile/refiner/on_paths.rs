@@ -2,8 +2,8 @@
 //! through pointers, the loops of interpreters and linkage tables. A search from the top would need a slow interval
 //! for each level.
 //!
-//! Of the functions on a path only the calls that lead on are timed. The rest of their calls follows as every step of refinement does,
-//! if the time beside is worth it.
+//! Of the functions on a path only the calls that continue it are timed. Their other calls follow like any step of
+//! refinement, if their time is worth it.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -39,7 +39,7 @@ pub(crate) struct OnPath {
 #[derive(Debug, Default)]
 pub(crate) struct SlowPaths {
     calls: HashMap<OnPath, Seen>,
-    /// Of all stacks: their time, weighed by how long their intervals had lasted, ticks squared.
+    /// Time of all stacks, weighted by the ages of their intervals, ticks squared.
     weight: f64,
     /// Something was added since it was last decided.
     has_new: bool,
@@ -270,7 +270,8 @@ mod tests {
         }
     }
 
-    /// One stall of a second shows three calls at once; hundreds of short intervals show others that have no part of the time.
+    /// One stall of a second shows three calls at once; hundreds of short intervals show others that have no part of
+    /// the time.
     #[test]
     fn one_stall_shows_all_calls_of_its_path() {
         let mut paths = SlowPaths::default();

@@ -1,4 +1,4 @@
-//! What is timed from the beginning: before anything is known, and where nothing is refined.
+//! Calls that are timed from the beginning: before anything is known, and where nothing is refined.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::Ordering::Release;

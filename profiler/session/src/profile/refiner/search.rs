@@ -9,7 +9,7 @@ use crate::refine::Candidate;
 use crate::refine::patience::{is_enough, is_enough_to_follow, look_after};
 use crate::refine::policy::SETTLED_PERIOD;
 
-/// What the search waits for.
+/// The event that the search waits for.
 #[derive(Debug, Default)]
 enum Stage {
     /// Intervals, to look at.
@@ -21,7 +21,7 @@ enum Stage {
     Offering(Vec<Candidate>),
 }
 
-/// How soon the search looks again.
+/// The time until the search's next look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
     /// Once there is enough to see.
@@ -34,7 +34,7 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// The same, if it is not rest.
+    /// The pace, or the slowest one that is not rest.
     pub(super) fn awake(self) -> Pace {
         match self {
             Pace::Rest => Pace::Usual,
@@ -191,7 +191,7 @@ impl Search {
         self.pace == Pace::Follow && self.looked_at.elapsed() < usual
     }
 
-    /// How long the search has gone on, at the rate at which intervals come now: before a load begins, nothing was searched.
+    /// Time that the search has taken, at the present rate of intervals: before a load begins, nothing was searched.
     pub(super) fn searched(&self, intervals: u64) -> Duration {
         let since_first = self.first_interval.map(|first| first.elapsed());
         let since_first = since_first.unwrap_or_default();
@@ -226,7 +226,7 @@ pub struct AtEntry {
     pub(super) entry: u32,
 }
 
-/// What leads to a function that is timed at its entry.
+/// The call that leads to a function timed at its entry.
 #[derive(Clone, Copy, Debug)]
 pub enum Below {
     /// A call through a pointer, or one of the C library that calls back, with a separate probe.

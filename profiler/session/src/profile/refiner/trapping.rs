@@ -95,7 +95,7 @@ impl Refiner {
         }
     }
 
-    /// What there is to say of calls that were not trapped all the time.
+    /// A warning about calls that were not trapped all the time.
     pub(in crate::profile) fn sampled_warning(&self) -> Option<Warning> {
         let calls = self.sampled_calls.len() as u64;
         (calls > 0).then_some(Warning::CalleesSampled(calls))
@@ -140,7 +140,7 @@ impl Refiner {
         }
     }
 
-    /// What a call that is too short to be timed leads to in no file is not its function's own code.
+    /// A call that is too short to be timed and leads to code in no file is not its function's own code.
     fn note_generated(&mut self, id: u32, arena: &Arena) {
         let form = self.plan.probes()[id as usize].form;
         if !is_timed(form) && self.plan.leads_nowhere(arena, id) {

@@ -16,11 +16,11 @@ pub(super) const LOOP: u64 = 50;
 pub(super) struct Program {
     pub(super) calls: Vec<(u64, u64)>,
     pub(super) own: HashMap<u64, [f64; 2]>,
-    /// How often an interval calls a function of a loop.
+    /// Number of times that an interval calls a function of a loop.
     pub(super) turns: HashMap<u64, f64>,
-    /// Of the variance of those, the part that this explains.
+    /// The part of their variance that this explains.
     pub(super) explained: f64,
-    /// What a probe costs, of the latency.
+    /// Cost of a probe, relative to the latency.
     pub(super) of_a_call: f64,
 }
 

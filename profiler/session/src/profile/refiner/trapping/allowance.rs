@@ -1,4 +1,5 @@
-//! How many calls may be trapped: as many as `--max-overhead` allows of one processor's time, whatever the number of threads.
+//! Number of calls that may be trapped: as many as `--max-overhead` allows of one processor's time, whatever the
+//! number of threads.
 
 use std::time::Instant;
 
@@ -20,7 +21,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Of this fraction of a processor.
+    /// An allowance of this fraction of a processor.
     pub fn new(overhead_max: f64) -> Allowance {
         Allowance {
             a_second: overhead_max / (1e-9 * TRAP_NS),
