@@ -47,7 +47,7 @@ impl Next {
         }
     }
 
-    /// Like `named`, for a function that this library defines as `own`.
+    /// Like [`Next::of`], for a function that this library defines as `own`.
     pub const fn replaced(name: &'static str, version: &'static str, own: *const ()) -> Next {
         Next {
             own,
