@@ -172,7 +172,7 @@ fn the_session_is_killed_at_any_moment() {
 
 /// Processes of others, and those whose rights are more than their user's: refused to whoever is not root.
 #[test]
-fn whose_rights_are_others() {
+fn processes_with_other_rights_are_refused() {
     if lacks_root("run programs as somebody else") {
         return;
     }
@@ -383,7 +383,7 @@ fn a_session_at_a_time() {
 }
 
 #[test]
-fn what_has_a_filter_is_refused_and_unharmed() {
+fn a_process_with_a_filter_is_refused_and_unharmed() {
     let confined = Working::start(
         own_program("confined", include_str!("attach/confined.c")),
         &[],

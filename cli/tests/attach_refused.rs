@@ -15,7 +15,7 @@ const FIXED: &str = "// build: gcc -O1 -static fixed.c\n#include <fcntl.h>\n#inc
     int main(void) { close(open(getenv(\"READY\"), O_CREAT | O_WRONLY, 0600)); for (;;) pause(); }\n";
 
 #[test]
-fn what_cannot_be_attached_to_is_refused_and_unharmed() {
+fn unattachable_processes_are_refused_and_unharmed() {
     let place = Place::new();
     let gone = i32::MAX.to_string();
     place
@@ -70,7 +70,7 @@ fn nothing_to_profile_in_a_running_process() {
 
 /// Facts about a process that can be known before anything is done to it.
 #[test]
-fn what_the_doctor_says_of_a_process() {
+fn the_doctor_checks_a_process() {
     let working = Working::threads();
     let pid = working.pid().to_string();
     let run = Place::new().run(["doctor", &pid]).ended(0);

@@ -383,7 +383,7 @@ fn a_server_is_profiled_while_its_load_is_measured() {
 }
 
 #[test]
-fn what_is_no_server_cannot_be_profiled_nor_planted_into() {
+fn only_servers_can_be_profiled_or_hooked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("profile.json");
     let arguments = small(&["--for", "1s"]);

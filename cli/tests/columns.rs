@@ -273,7 +273,7 @@ fn parquet_files(tables: &Path) -> usize {
 }
 
 #[test]
-fn what_tables_cannot_hold_is_said() {
+fn missing_parts_of_tables_are_reported() {
     let place = Place::new();
     Planted::default().write(&place.file("a.keel"));
     let refused: [(&[&str], &str); 4] = [

@@ -204,7 +204,7 @@ fn a_running_jvm_is_attached_to_again_and_again() {
 }
 
 #[test]
-fn what_cannot_be_profiled_is_said_with_what_to_do() {
+fn unprofilable_methods_are_refused_with_a_remedy() {
     for jdk in jdks() {
         let place = Place::new();
         compile(&place, &jdk);

@@ -238,7 +238,7 @@ fn lives(pid: &str) -> bool {
 }
 
 #[test]
-fn what_is_no_terminal_is_refused() {
+fn live_is_refused_without_a_terminal() {
     let place = Place::new();
     let stages = program("stages");
     place

@@ -234,7 +234,7 @@ fn assert_reported_for(profile: &Value, who: Who) {
 }
 
 #[test]
-fn who_runs_the_tests_sees_preemption() {
+fn the_user_of_the_tests_sees_preemption() {
     assert_reported_for(&profiled_by(Who::Caller), Who::Caller);
 }
 
@@ -246,7 +246,7 @@ fn nobody_sees_preemption_where_the_system_tells_of_it() {
 }
 
 #[test]
-fn in_a_container_everything_else_is_seen_and_this_is_said() {
+fn a_container_hides_preemption_alone_and_the_report_says_so() {
     let profile = profiled_by(Who::InContainer);
     assert_critical_path(&profile);
     assert_said_what_is_missing(&profile);

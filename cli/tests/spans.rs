@@ -102,7 +102,7 @@ fn files_are_profiled() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
+fn files_without_traces_are_refused() {
     let place = Place::new();
     std::fs::write(place.file("foreign"), "PGDMP").unwrap();
     let refused: [(&[&str], &str); 6] = [
@@ -124,7 +124,7 @@ fn what_is_no_trace_is_refused() {
 /// Unusable spans are named and counted, in a file and over the network, where their sender gets an error too; the
 /// rest is analysed.
 #[test]
-fn what_cannot_be_used_is_said() {
+fn unusable_spans_are_reported() {
     let place = Place::new();
     let (spans, _) = shop::shop(20, 1, |_| 0);
     let good = String::from_utf8(shop::json(&spans)).unwrap();

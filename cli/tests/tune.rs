@@ -116,7 +116,7 @@ fn knobs_are_listed_with_what_they_cost() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_name() {
+fn contradictory_options_are_refused_by_name() {
     let state = State::new();
     for (arguments, says) in [
         (&["tpcc", "--knobs", "colour"][..], "no knob colour"),
@@ -215,7 +215,7 @@ fn ctrl_c_puts_settings_back() {
 }
 
 #[test]
-fn what_a_killed_tuner_has_left_is_put_back() {
+fn settings_of_a_killed_tuner_are_restored() {
     let Some((server, url)) = postgres() else {
         return;
     };
@@ -245,7 +245,7 @@ fn what_a_killed_tuner_has_left_is_put_back() {
 }
 
 #[test]
-fn what_was_changed_on_a_server_that_died_is_put_back_once_it_lives() {
+fn settings_of_a_dead_server_are_restored_once_it_runs() {
     let Some((mut server, url)) = postgres() else {
         return;
     };
@@ -267,7 +267,7 @@ fn what_was_changed_on_a_server_that_died_is_put_back_once_it_lives() {
 }
 
 #[test]
-fn an_account_without_rights_learns_whom_to_be() {
+fn an_account_without_rights_learns_the_needed_account() {
     let Some((server, url)) = postgres() else {
         return;
     };
@@ -357,7 +357,7 @@ fn a_mariadb_is_left_as_it_was_found() {
 }
 
 #[test]
-fn what_a_killed_tuner_has_left_on_a_mariadb_is_put_back() {
+fn settings_of_a_killed_tuner_are_restored_on_a_mariadb() {
     let Some((server, url)) = mariadb() else {
         return;
     };

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_rounds_are_said_to_be_too_few() {
+    fn too_few_rounds_are_reported() {
         let of = |aa, mean| compared("x", aa, &[mean]);
         let one = Comparisons::new(vec![of(false, 9), of(true, 9), of(false, 1)]);
         assert!(

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_understood_and_shown_again() {
+    fn delays_parse_and_print_alike() {
         for text in ["500us", "exponential:1.5us", "lognormal:2000us:0.5"] {
             let delay: Delay = text.parse().expect(text);
             assert_eq!(delay.to_string(), text);

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_served_is_in_flight_at_the_end() {
+    fn an_unserved_arrival_is_in_flight_at_the_end() {
         let in_flight = served(10_000, |_| 9_000);
         // 10 000 arrivals: a rise of 300 is no chance.
         assert_eq!(

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_above_zero_has_no_logarithm() {
+    fn values_of_zero_or_below_have_no_logarithm() {
         let (good, bad) = (vec![[1.0, 2.0, 2.0]; 4], vec![[0.0, 2.0, 2.0]; 4]);
         assert_eq!(chances(&[bad, good], 1), [None, Some(1.0 / 81.0)]);
         assert_eq!(chances(&[Vec::new()], 1), [None]);

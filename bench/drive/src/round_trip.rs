@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_and_what_was_slept_are_told_apart() {
+    fn requested_and_actual_sleeps_are_distinguished() {
         let report = taken(3, false);
         assert_eq!((report.asked_mean_ns, report.asked_sd_ns), (10_000.0, 0.0));
         // A sleep is never too short.

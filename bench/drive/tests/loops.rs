@@ -80,7 +80,7 @@ const STALL: Duration = Duration::from_millis(400);
 /// single transaction was slow. A driver that measured from the start of the work would see one long latency among
 /// hundreds ("coordinated omission").
 #[test]
-fn a_stall_shows_in_the_latency_of_all_that_arrived_meanwhile() {
+fn a_stall_shows_in_the_latency_of_every_arrival_during_it() {
     let stall_once = |attempt| {
         if attempt == 20 {
             thread::sleep(STALL);

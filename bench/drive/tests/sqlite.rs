@@ -99,7 +99,7 @@ fn tables_of_others_are_left_alone() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
+fn a_file_that_is_no_database_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("letter.txt");
     let text = "Dear reader, this is no database. ".repeat(100);

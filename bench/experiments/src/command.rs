@@ -241,7 +241,7 @@ mod tests {
 
     /// It is asked to stop once, and has time to stop its children.
     #[test]
-    fn what_the_user_stopped_is_no_result() {
+    fn a_stopped_command_has_no_result() {
         let folder = tempfile::tempdir().unwrap();
         let [ready, stopped] = ["ready", "stopped"].map(|name| folder.path().join(name));
         let line = format!(

@@ -88,7 +88,7 @@ fn a_stopped_run_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_could_not_be_measured_is_a_result_with_its_reason_and_tried_again() {
+fn a_failed_measurement_has_its_reason_and_is_tried_again() {
     let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("results");
     // The commands that the first is made of are those of a program that is not there; the second needs none.

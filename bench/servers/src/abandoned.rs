@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_in_it_is_ended_and_what_only_looks_at_it_is_not() {
+    fn processes_in_the_folder_are_ended_and_readers_of_it_are_not() {
         let parent = tempfile::tempdir().unwrap();
         let folder = abandoned(&parent.path().canonicalize().unwrap());
         let data = format!("--datadir={}/data", folder.display());
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_in_order_is_killed() {
+    fn a_process_that_does_not_end_in_order_is_killed() {
         let parent = tempfile::tempdir().unwrap();
         let folder = abandoned(&parent.path().canonicalize().unwrap());
         let deaf = "trap '' TERM INT; echo; read line";

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_or_unreadable_account_is_none() {
+    fn an_absent_or_unreadable_account_gives_nothing() {
         assert_eq!(find(PASSWD, "mysql"), None);
         assert_eq!(find(PASSWD, "broken"), None);
     }

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn no_version_is_none() {
+    fn a_missing_version_gives_nothing() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!(newest_version(root.path()), None);
         assert_eq!(newest_version(&root.path().join("absent")), None);

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ignores_the_request_is_killed_and_its_folder_removed() {
+    fn a_process_that_ignores_the_request_is_killed_and_its_folder_removed() {
         let folder = Folder::create(None, None).unwrap();
         let path = folder.path().to_owned();
         let (mut identity, launch) = shell(

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_or_never_tried_is_refused_by_name() {
+    fn unknown_and_excluded_knobs_are_refused_by_name() {
         let refused = |name: &str| {
             let chosen = TargetKind::Postgres.knobs().chosen(&[name.to_owned()]);
             chosen.expect_err("refused").to_string()

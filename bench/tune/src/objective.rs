@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objectives_are_read_as_they_are_written() {
+    fn objectives_parse_as_they_print() {
         for objective in Objective::ALL {
             assert_eq!(objective.name().parse(), Ok(objective));
         }

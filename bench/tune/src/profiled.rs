@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_findings_point_at_comes_first() {
+    fn knobs_that_findings_point_to_come_first() {
         let points_at = ["c".to_owned(), "x".to_owned(), "b".to_owned()];
         assert_eq!(
             ordered(&["a", "b", "c", "d"], &points_at),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_advice_points_at_can_be_tried() {
+    fn knobs_that_advice_points_to_can_be_tried() {
         for (server, kind) in [
             ("PostgreSQL", TargetKind::Postgres),
             ("MariaDB", TargetKind::MariaDb),

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn an_unknown_option_is_named() {
         let error = configuration(&words("tpcc"), "--colour red").expect_err("no such option");
         assert!(error.to_string().contains("--colour"), "{error}");
     }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_understood() {
+    fn values_parse_as_documented() {
         assert_eq!((load("85%"), load("1.05")), (Ok(0.85), Ok(1.05)));
         assert_eq!(
             spread("bursty:4:200ms"),

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_listed() {
+    fn differences_are_listed() {
         let meta = |build: &str, waits| Meta {
             build: build.to_owned(),
             waits,

@@ -475,7 +475,7 @@ fn time_of_calls_that_are_not_timed_is_no_own_code() {
 /// All of the variance is in a call that cannot be timed, of a function that is called through a pointer and cannot be hooked. Nothing of
 /// that is a function's own code, and what is not seen has the function's name.
 #[test]
-fn what_hides_behind_a_pointer_is_said_by_name() {
+fn callees_of_pointers_are_named() {
     let _quiet = quiet();
     let measure = |program: &Path| {
         let place = Place::new();

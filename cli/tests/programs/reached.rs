@@ -14,7 +14,7 @@ use crate::support::run::Place;
 
 /// A function is hooked at its entry, and its only call lies under that hook: the search continues in the callee.
 #[test]
-fn what_goes_on_in_another_function_is_followed() {
+fn a_function_that_continues_in_another_is_followed() {
     let planted = Planted {
         mean: 30e3,
         variance: 4e8,
@@ -49,7 +49,7 @@ fn jumps_that_cannot_be_redirected_are_followed() {
 
 /// A function that continues in the middle of another makes calls that are not found, and the report says so.
 #[test]
-fn what_goes_on_inside_another_function_is_not_seen() {
+fn a_function_that_continues_inside_another_is_reported() {
     let planted = Planted {
         mean: 30e3,
         variance: 4e8,
@@ -63,7 +63,7 @@ fn what_goes_on_inside_another_function_is_not_seen() {
 
 /// Such a function that also makes calls in its own code.
 #[test]
-fn what_goes_on_elsewhere_beside_its_calls_is_not_seen() {
+fn a_function_with_calls_that_continues_inside_another_is_reported() {
     let program = program_with("jumps_inside", "calls_too", &["-DCALLS_TOO"]);
     let (profile, _) = measured_program(&[], &program, "run_interval", 8_000);
     let unseen = profile["unseen"].to_string();
@@ -72,7 +72,7 @@ fn what_goes_on_elsewhere_beside_its_calls_is_not_seen() {
 
 /// Code that was made at run time is in no file to be opened. To profile for longer would show no more, and is not advised.
 #[test]
-fn generated_code_is_said_to_be_that() {
+fn generated_code_is_reported() {
     let planted = Planted {
         mean: 30e3,
         variance: 4e8,
@@ -159,7 +159,7 @@ fn through_pointer() -> PathBuf {
 
 /// A call through a pointer lies under the hook of its function: the report names a remedy, and the remedy works.
 #[test]
-fn a_pointer_under_the_hook_is_said_to_be_unseen() {
+fn a_pointer_under_the_hook_is_reported_with_a_remedy() {
     let place = Place::new();
     let program = through_pointer();
     place
@@ -184,7 +184,7 @@ const AROUND: Planted = Planted {
 
 /// Calls between two boundary calls are found in the functions that were active at both.
 #[test]
-fn what_runs_between_two_calls_is_opened() {
+fn calls_between_two_boundaries_are_expanded() {
     let name = "open_request..close_request";
     let (profile, _) = measured_quietly(&AROUND, "around", name, 8_000);
     let compute = below(the(&profile, "work"), "compute");
@@ -199,7 +199,7 @@ fn what_runs_between_two_calls_is_opened() {
 
 /// Annotated intervals, without a hint at the functions that they run in.
 #[test]
-fn what_runs_in_an_annotated_interval_is_opened() {
+fn calls_of_an_annotated_interval_are_expanded() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
     let include = format!("-I{}", header.display());
     let options = ["-DANNOTATED", include.as_str()];
@@ -221,7 +221,7 @@ fn what_runs_in_an_annotated_interval_is_opened() {
 
 /// A callback of a C library function is timed below it, whether its caller names the callback or was given it.
 #[test]
-fn what_is_called_back_by_the_c_library_is_opened() {
+fn callbacks_of_the_c_library_are_expanded() {
     let planted = Planted {
         mean: 30e3,
         variance: 2.25e8,

@@ -12,7 +12,7 @@ const FLUSH_TICKS: f64 = 6_000_000.0;
 /// The interval waits for a mutex; what its holder does, three calls below the function that the user named, decides for how long.
 /// Only the calls of take and of keep_house are timed at first; everything else has to be opened under the wait.
 #[test]
-fn what_a_holder_does_is_opened_under_the_wait() {
+fn a_holders_calls_are_expanded_under_the_wait() {
     let spec = "run_interval,within=keep_house";
     let (profile, _) = Planted::at(&program("waits_holder"), spec)
         .until_opened("write_out")

@@ -88,7 +88,7 @@ mod tests {
 
     /// After a kill and then a power failure, too: what a killed process wrote need not be durable though it is read.
     #[test]
-    fn what_is_left_of_the_new_ones_has_their_beginning() {
+    fn the_remains_of_new_files_have_their_beginning() {
         let new = vec![2u8; 5000];
         let mut torn = 0;
         for (kill, cut) in (1..9).flat_map(|kill| (1..9).map(move |cut| (kill, cut))) {

@@ -76,7 +76,7 @@ mod tests {
 
     /// Stream 0 has batches 1 and 2, stream 1 has batch 1. Batch 1.1 needs 0.2, which was lost: only 0.1 stays.
     #[test]
-    fn what_needs_a_lost_batch_goes() {
+    fn batches_that_need_a_lost_one_are_dropped() {
         let needs = |stream: usize, _| if stream == 1 { vector(&[2]) } else { NONE };
         let table = [needs(0, 1), needs(1, 1)];
         let lookup = |stream: usize, _| &table[stream];

@@ -105,7 +105,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(txn: u64, prev: u64, kind: u8, payload in proptest::collection::vec(any::<u8>(), 0..99)) {
+        fn records_decode_as_encoded(txn: u64, prev: u64, kind: u8, payload in proptest::collection::vec(any::<u8>(), 0..99)) {
             let mut batch = Vec::new();
             let depends = Depends::Everything;
             let record = NewRecord { txn, prev: Lsn(prev), kind, depends, payload: &payload };

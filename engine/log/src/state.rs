@@ -343,7 +343,7 @@ mod tests {
 
     /// Another thread takes the last room while a stream is chosen: whatever it reads when, there is a stream.
     #[test]
-    fn room_that_goes_meanwhile_leaves_a_choice() {
+    fn room_that_disappears_leaves_a_choice() {
         for reads_with_room in 0..=8 {
             let settings = LogSettings {
                 active_streams: 2,

@@ -127,7 +127,7 @@ fn needing_everything_gives_a_prefix() {
 /// Recovery builds upon records that it has found. So they must not vanish later, even if they were only in a cache
 /// when the process was killed.
 #[test]
-fn what_was_found_after_a_kill_survives_a_power_failure() {
+fn records_found_after_a_kill_survive_a_power_failure() {
     for streams in [1, 2] {
         let disk = FaultDisk::new();
         let (log, _) = open(&disk, streams, FlushPolicy::LazyFlush).unwrap();

@@ -181,7 +181,7 @@ fn a_failure_of_recycling_leaves_no_gap() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_files_are_refused() {
     let disk = FaultDisk::new();
     let bad_block = LogSettings {
         block_bytes: 1000,
@@ -278,7 +278,7 @@ fn batches_are_padded_to_blocks() {
 /// A sync fails, the log is opened again as the error advises, and then the power fails. On Linux a sync after a
 /// failed one finds the pages clean, so opening must write again the data that it has read.
 #[test]
-fn what_reopening_found_after_a_failed_sync_survives_a_power_failure() {
+fn records_reopened_after_a_failed_sync_survive_a_power_failure() {
     for streams in [1, 2, 4] {
         for skip in 2 * streams as u64..20 {
             let disk = FaultDisk::new();
@@ -376,7 +376,7 @@ fn openings_take_no_room() {
 /// An opening that continues the last file removes discarded batches. If the sync of that fails, the next opening
 /// does not see it any more, and the disk still has it.
 #[test]
-fn what_was_not_kept_stays_away_though_the_sync_of_its_removal_failed() {
+fn dropped_records_stay_away_even_if_the_sync_of_their_removal_failed() {
     let settings = LogSettings {
         segment_bytes: 4096 + 16 * 512,
         ..fixture::settings(FlushPolicy::EagerFlush)

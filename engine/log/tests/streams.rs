@@ -144,7 +144,7 @@ fn with_no_stream_free_the_one_with_the_fewest_waiters_is_chosen() {
 
 /// Many threads, changing pages under latches and committing; every stream loses what it likes.
 #[test]
-fn what_threads_were_promised_survives() {
+fn acknowledged_records_survive() {
     for (streams, policy) in [
         (1, FlushPolicy::EagerFlush),
         (2, FlushPolicy::EagerFlush),

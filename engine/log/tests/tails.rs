@@ -117,7 +117,7 @@ fn after_closing_damage_to_the_last_record_is_noticed() {
 
 /// Recovery writes down what it kept, so a later loss is damage.
 #[test]
-fn what_was_kept_once_must_stay() {
+fn a_kept_record_must_stay() {
     let disk = ten_records().after_kill();
     assert_eq!(recovered_lsns(&disk).unwrap().len(), 10);
     disk.damage(FILE, 4096 + 9 * 512 + 100, 1);

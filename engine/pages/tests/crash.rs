@@ -367,7 +367,7 @@ fn repaired_pages_are_not_grown_over() {
 /// Redo believes the pages that opening shows. So they must stay, even if a kill or a failed sync has left them in
 /// the cache only.
 #[test]
-fn what_was_read_after_a_kill_or_a_failed_sync_survives_a_power_failure() {
+fn pages_read_after_a_kill_or_a_failed_sync_survive_a_power_failure() {
     for at in 0..40 {
         for kill in [true, false] {
             let (disk, log) = (FaultDisk::new(), Arc::new(FakeLog::default()));

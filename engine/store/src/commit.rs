@@ -193,7 +193,7 @@ mod tests {
 
     /// A writer of the whole table leaves the table's name, which readers and the removal of ghosts find.
     #[test]
-    fn what_a_writer_with_the_tables_lock_left_is_needed() {
+    fn changes_under_a_table_lock_are_needed() {
         let disk = FaultDisk::new();
         let store = open_with(&disk, 2);
         let table = rows(&store);

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded_and_what_is_cut_is_refused() {
+    fn schemas_decode_as_encoded_and_cut_ones_are_refused() {
         let mut bytes = Vec::new();
         orders().encode(&mut bytes);
         assert_eq!(Schema::decode(&mut Reader(&bytes)), Some(orders()));

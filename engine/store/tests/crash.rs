@@ -165,7 +165,7 @@ fn numbers(name: &str) -> Schema {
 /// The compensation records of a statement are durable, its transaction's end is not. Undo must continue where they
 /// stopped, because restoring a part of a value twice would not give the old value.
 #[test]
-fn what_a_failed_statement_undid_is_not_undone_again() {
+fn undone_changes_of_a_failed_statement_are_not_undone_again() {
     let disk = FaultDisk::new();
     let settings = small_settings(1);
     let store = open(&disk, settings.clone()).unwrap();

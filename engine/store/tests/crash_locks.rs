@@ -68,7 +68,7 @@ fn may_be_lost(disk: &FaultDisk, settings: &Settings) {
 /// A commit hangs in its sync. Until it is through, its row can neither be read nor written, at no level; whoever had read it
 /// might have seen what never was.
 #[test]
-fn what_is_not_durable_can_be_neither_read_nor_written() {
+fn changes_that_are_not_durable_can_be_neither_read_nor_written() {
     for streams in [1, 2, 4] {
         let disk = FaultDisk::new();
         let mut settings = small_settings(streams);
@@ -110,7 +110,7 @@ fn what_is_not_durable_can_be_neither_read_nor_written() {
 /// Like the above, with locks that are released when the commit is in the log. Others read and overwrite the row
 /// while its commit hangs, but none of them is acknowledged before it.
 #[test]
-fn who_has_seen_what_is_not_durable_waits_for_it() {
+fn a_reader_of_changes_that_are_not_durable_waits_for_them() {
     for streams in [1, 2, 4] {
         let disk = FaultDisk::new();
         let mut settings = small_settings(streams);
@@ -147,7 +147,7 @@ fn who_has_seen_what_is_not_durable_waits_for_it() {
 /// Like the above, for a transaction that only writes, with a change that is durable, unlike its commit. The page is
 /// in order, so only the need for that commit holds the next one back.
 #[test]
-fn who_overwrites_what_is_not_durable_waits_for_it() {
+fn a_writer_over_changes_that_are_not_durable_waits_for_them() {
     for streams in [1, 2, 4] {
         let disk = FaultDisk::new();
         let mut settings = small_settings(streams);

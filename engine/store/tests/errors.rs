@@ -161,7 +161,7 @@ fn tables_are_made_once_and_completely_or_not_at_all() {
 }
 
 #[test]
-fn what_lazy_write_acknowledged_survives_dropping_the_store() {
+fn commits_of_lazy_write_survive_dropping_the_store() {
     let disk = FaultDisk::new();
     let mut settings = small_settings(1);
     settings.log.policy = evenkeel_store::FlushPolicy::LazyWrite;

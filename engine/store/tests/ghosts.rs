@@ -33,7 +33,7 @@ fn attempts(store: &Store) -> u64 {
 }
 
 #[test]
-fn what_a_reader_blocks_is_tried_again_when_it_ends_and_not_before() {
+fn a_ghost_blocked_by_a_reader_is_tried_again_when_the_reader_ends_and_not_before() {
     let ghosts = 2 * ROWS as u64;
     let (store, table) = filled(&FaultDisk::new());
     delete_all(&store, &table);

@@ -217,7 +217,7 @@ fn rows_of_a_mebibyte_survive_power_failures_and_kills_at_any_moment() {
 }
 
 #[test]
-fn what_is_too_long_is_an_error_that_names_the_limit() {
+fn a_row_that_is_too_long_is_an_error_that_names_the_limit() {
     let store = open(&FaultDisk::new(), small_settings(1)).unwrap();
     let table = texts(&store);
     let mut txn = store.begin(TransactionOptions::default());

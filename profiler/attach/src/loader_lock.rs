@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_free_or_no_mutex_is_passed_over() {
+    fn free_mutexes_and_other_words_are_passed_over() {
         let free = [0, 0, 0, 0, RECURSIVE, 0, 0, 0, 0, 0];
         let normal = [1, 0, 4711, 1, 0, 0, 0, 0, 0, 0];
         let numbers = [1, 1, 4711, 1, RECURSIVE, 7, 0, 0, 0, 0];

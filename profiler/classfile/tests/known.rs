@@ -191,7 +191,7 @@ fn handlers_and_branches_keep_their_meaning() {
 }
 
 #[test]
-fn what_cannot_be_rewritten_is_refused_with_its_reason() {
+fn methods_that_cannot_be_rewritten_are_refused_with_their_reason() {
     assert_eq!(refusal(&made(STATIC | 0x100, &[])), Reason::NoCode);
     let secret = attribute(11, &[0]);
     let with_secret = made(STATIC, &[code(&CALLS, &[], &[secret])]);

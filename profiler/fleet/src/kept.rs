@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_batches_have_in_common_counts_once() {
+    fn shared_memory_of_batches_counts_once() {
         let names: StringArray = (0..4096).map(|n| Some(format!("name {n}"))).collect();
         let whole = RecordBatch::try_from_iter([("name", Arc::new(names) as ArrayRef)]).unwrap();
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(150_000));

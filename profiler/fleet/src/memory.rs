@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_available_is_read() {
+    fn the_available_memory_is_read() {
         let text =
             "MemTotal:       24689660 kB\nMemFree:         123 kB\nMemAvailable:   14680064 kB\n";
         assert_eq!(available(text), Some(14 << 30));

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_plan_has_read_is_counted() {
+    fn bytes_read_by_a_plan_are_counted() {
         let read = |files| Read {
             files,
             of: 3000,

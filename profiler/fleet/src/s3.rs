@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_variables_are_named() {
         let lack = |variables: &[&str]| lacks(&|name| variables.contains(&name));
         assert_eq!(lack(&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]), None);
         assert_eq!(lack(&["AWS_SKIP_SIGNATURE"]), None);

@@ -174,7 +174,7 @@ fn refused(directory: &Path, words: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn what_cannot_be_answered_is_said() {
+fn impossible_questions_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let sums = place.path().join("sums.keel");
     Planted::default().write_sums(&sums, 3, None);

@@ -136,7 +136,7 @@ fn tables_of_a_bucket_are_those_of_the_directory() {
 }
 
 #[test]
-fn what_a_store_refuses_is_said() {
+fn refusals_of_a_store_are_explained() {
     let place = tempfile::tempdir().unwrap();
     let recording = source("profiler/recording/tests/recordings/apache-request.keel");
     export(place.path(), &recording, "tables");

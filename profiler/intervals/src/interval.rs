@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_move_is_followed_by_its_key() {
+    fn intervals_that_may_move_are_followed_by_their_key() {
         let moves = [Role::Begin, Role::End, Role::Work];
         let keyed = [Role::BeginKeyed, Role::EndKeyed, Role::Work];
         assert_eq!(roles(&moves, true), keyed);

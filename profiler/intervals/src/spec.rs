@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_target_says_itself() {
+    fn annotated_intervals_need_no_function() {
         let spec = parse("annotated,within=handle,name=request");
         assert_eq!(spec.shape, Shape::Annotated);
         assert!(spec.is_keyed() && !parse("handle").is_keyed());

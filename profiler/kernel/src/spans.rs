@@ -185,7 +185,7 @@ mod tests {
 
     /// Off-CPU since 10. The return may be lost or unwatched until 20, so the return at 90 may end another absence.
     #[test]
-    fn what_was_not_seen_makes_no_long_sleeps() {
+    fn unseen_switches_make_no_long_sleeps() {
         for unseen in [What::Lost(3), What::Resumed] {
             let mut spans = Spans::default();
             let mut push = |time, what| spans.push(&event(5, time, what));

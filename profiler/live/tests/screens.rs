@@ -160,7 +160,7 @@ fn all_on_a_large_screen() {
 }
 
 #[test]
-fn what_can_be_opened_is_marked() {
+fn expandable_rows_are_marked() {
     let mut view = view(false);
     view.key(Key::Character('2'));
     view.offer(vec![Offer {

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_holds_until_another_word_is_said() {
+    fn a_refusal_holds_until_another_word_comes() {
         let mut site = Site::ABSENT;
         site.refuse(Wanted::Discover as u32, Refusal::NotOfForm);
         assert!(site.has_refused(Wanted::Discover as u32) && !site.has_refused(Wanted::On as u32));

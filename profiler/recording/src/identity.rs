@@ -183,7 +183,7 @@ mod tests {
     /// f calls g and h, h calls i. A recording that called g and h, but timed nothing in h, does not time i; one that never saw h
     /// would have.
     #[test]
-    fn what_is_timed() {
+    fn timed_sites_are_known() {
         let table = sites(&[
             ("f+0x1", "g"),
             ("f+0x2", "h"),

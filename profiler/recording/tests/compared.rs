@@ -70,7 +70,7 @@ fn a_recording_beside_itself() {
 
 /// Redis with waits beside PostgreSQL without: another program and other options are no reason to refuse, and waits are followed on neither.
 #[test]
-fn what_is_not_alike_is_compared_on_what_both_timed() {
+fn different_recordings_are_compared_on_calls_that_both_timed() {
     let (found, _) = sides("postgres-transaction", "redis-command").unwrap();
     assert_eq!(found.metas[0][0].program(), "postgres");
     assert_eq!(found.metas[1][0].program(), "redis-server");

@@ -152,7 +152,7 @@ fn cut_recordings() {
 /// The caller is notified of each byte that is read, and of the total. Several files that are reported as one are
 /// read twice, and a third time where they are merged.
 #[test]
-fn what_is_read_is_counted() {
+fn bytes_read_are_counted() {
     use std::sync::{Arc, Mutex};
     let (folder, paths) = copies("postgres-transaction", 2);
     let merged = folder.path().join("merged.keel");

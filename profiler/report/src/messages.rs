@@ -520,7 +520,7 @@ mod tests {
 
     /// A profile that was written is read, and written again, in the same words.
     #[test]
-    fn what_is_said_already_stays() {
+    fn finished_texts_stay() {
         let profile = Profile {
             warnings: vec![Warning::NoWakers, Warning::Said("as it was".into())],
             discarded_by_reason: [(LeftOut::Known(Reason::RecordsLost), 3)].into(),

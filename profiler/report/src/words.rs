@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn which_intervals_were_kept_is_said() {
+    fn the_kept_intervals_are_stated() {
         let said = |rule, slowest, one_in| {
             let sampling = Sampling {
                 seen: 786_762,

@@ -215,7 +215,7 @@ fn fewer_connections_where_there_are_too_many() {
 
 /// A remedy is not advised if the profile shows that it is in place.
 #[test]
-fn what_is_done_is_not_advised() {
+fn followed_advice_is_not_given_again() {
     let of = |function: &str| {
         let mut profile = Profile {
             target: "nginx: worker process".into(),
@@ -242,7 +242,7 @@ fn what_is_done_is_not_advised() {
 
 /// Whatever weakens a commit or an isolation level is marked, and never comes first.
 #[test]
-fn what_gives_up_a_guarantee_is_marked() {
+fn advice_that_gives_up_a_guarantee_is_marked() {
     for advice_of in advice::servers().iter().flat_map(|server| &server.patterns) {
         for (at, advice) in advice_of.advice.iter().enumerate() {
             let weakens = [
@@ -321,7 +321,7 @@ fn names_are_known_without_parameters_and_marks() {
 
 /// No pattern, no advice; and what is known of one server is not said of another.
 #[test]
-fn what_is_not_known_is_not_guessed() {
+fn unknown_causes_are_not_guessed() {
     let function = |name: &str| Finding {
         function: name.into(),
         ..Finding::default()

@@ -98,7 +98,7 @@ fn bounds_are_judged() {
 }
 
 #[test]
-fn what_differs_is_listed_first() {
+fn differences_are_listed_first() {
     let mut sides = Sides::new([100_000.0, 100_000.0], "flush");
     sides.differing = vec![Difference {
         what: "waits",

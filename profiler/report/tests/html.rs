@@ -75,7 +75,7 @@ fn the_profile_inside_is_the_profile() {
 
 /// The page draws what was not seen, and where missing names are, from the profile.
 #[test]
-fn what_is_not_known_is_on_the_page() {
+fn unknown_values_are_on_the_page() {
     let page = html::render(&hostile());
     for drawn in [
         "closedSection(\"Not seen\"",

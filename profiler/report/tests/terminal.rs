@@ -31,7 +31,7 @@ fn without_colours(text: &str) -> String {
 }
 
 #[test]
-fn the_report_as_it_is() {
+fn the_report_equals_its_snapshot() {
     let text = render(&fixture::before(), &Style::default());
     assert_eq!(text, include_str!("snapshots/tpcb.txt"));
 }
@@ -190,7 +190,7 @@ fn where_names_are_is_the_foot() {
 
 /// A covariance below zero is shown as a trade: in the terminal, in JSON and on the page.
 #[test]
-fn what_trades_is_said_everywhere() {
+fn trades_are_shown_everywhere() {
     let mut profile = fixture::before();
     profile.findings = vec![Finding {
         headline: "XLogFlush".into(),
@@ -251,7 +251,7 @@ fn each_reason_is_given_once() {
 
 /// Where nothing is found because too little was slow, the report says how much is needed.
 #[test]
-fn too_few_slow_intervals_are_said_with_the_time_that_is_needed() {
+fn too_few_slow_intervals_are_reported_with_the_needed_time() {
     let mut profile = fixture::before();
     profile.findings.clear();
     profile.uncovered.share = 0.98;

@@ -84,13 +84,13 @@ fn profile() -> Profile {
 }
 
 #[test]
-fn the_report_as_it_is() {
+fn the_report_equals_its_snapshot() {
     let text = terminal::render(&profile(), &Style::default());
     assert_eq!(text, include_str!("snapshots/contention.txt"));
 }
 
 #[test]
-fn the_timelines_as_they_are() {
+fn the_timelines_equal_their_snapshot() {
     let text = timeline::render(&profile(), &Style::default());
     assert_eq!(text, include_str!("snapshots/contention-timelines.txt"));
     assert_eq!(timeline::render(&Profile::default(), &Style::default()), "");

@@ -194,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_is_written_the_same(
+        fn addresses_parse_and_print_alike(
             text in "(sqlite|embedded|postgres(ql)?|mysql|mariadb|[a-z]{0,3})?(:|://)?[ -~]{0,20}",
         ) {
             if let Ok(address) = text.parse::<Address>() {

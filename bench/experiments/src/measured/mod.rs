@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_apart_is_no_effect_for_sure() {
+    fn an_unproven_difference_is_no_sure_effect() {
         let (claims, _) = claims(&measured(false), &said(numbers(2.0, 8.0, 2.0)));
         assert_eq!(claims[0].low, 1.0);
         assert_ne!(claims[0].verdict, Verdict::Differs);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_paper_does_not_have_claims_nothing() {
+    fn a_missing_number_of_the_paper_makes_no_claim() {
         let (claims, remarks) = claims(&measured(true), &said([Some(Factor::Unsaid); 3]));
         assert!(claims.is_empty(), "{claims:?}");
         assert_eq!(
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn the_noise_is_said() {
+    fn the_noise_is_reported() {
         let text = itself(&measured(false));
         assert_eq!(
             text,

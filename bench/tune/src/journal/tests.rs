@@ -64,7 +64,7 @@ fn passwords_are_not_written() {
 }
 
 #[test]
-fn what_is_noted_is_found_once_its_run_is_gone() {
+fn a_journal_is_found_once_its_run_is_gone() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = "postgres://me:secret@host/db";
     let mut journal = Journal::begin(directory.path(), header(target)).expect("a journal");
@@ -109,7 +109,7 @@ fn a_line_that_was_cut_short_was_not_acted_on() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_stays() {
+fn an_unreadable_journal_is_reported_and_stays() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = "mysql://h/db";
     let mut journal = Journal::begin(directory.path(), header(target)).expect("a journal");

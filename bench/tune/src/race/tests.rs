@@ -138,7 +138,7 @@ fn a_planted_effect_of_30_percent_is_found_within_the_budget() {
 }
 
 #[test]
-fn what_helps_together_is_found_together() {
+fn knobs_that_help_together_are_found_together() {
     let together = (0..50).filter(|&seed| {
         let mut runner = Noisy::new(seed, 120, 0.05);
         runner.effects = vec![("c", 0.7), ("f", 0.7)];
@@ -151,7 +151,7 @@ fn what_helps_together_is_found_together() {
 }
 
 #[test]
-fn what_the_server_refuses_is_reported_and_left_out() {
+fn refused_settings_are_reported_and_left_out() {
     let mut runner = Noisy::new(1, 100, 0.05);
     runner.effects = vec![("b", 0.5)];
     runner.refused = vec!["a"];
@@ -217,7 +217,7 @@ fn the_rounds_of_the_confirmation_are_fresh_and_their_number_was_fixed() {
 }
 
 #[test]
-fn what_there_was_no_time_for_is_tried_where_nothing_else_helps() {
+fn postponed_settings_are_tried_where_nothing_else_helps() {
     let mut runner = Noisy::new(2, 60, 0.02);
     runner.effects = NAMES.iter().take(11).map(|&name| (name, 2.0)).collect();
     runner.effects.push(("l", 0.5));

@@ -80,7 +80,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_written_is_read(unscaled in -999_999_999_999_999_999i64..=999_999_999_999_999_999, scale in 0u8..=8) {
+        fn decimals_parse_as_they_print(unscaled in -999_999_999_999_999_999i64..=999_999_999_999_999_999, scale in 0u8..=8) {
             proptest::prop_assert_eq!(parse(&format(unscaled, scale), scale), Some(unscaled));
         }
     }

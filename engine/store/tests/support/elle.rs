@@ -404,7 +404,7 @@ mod tests {
     /// T0's commit of 10 was lost, and T1 has read it. That is right only if T1 was not acknowledged, nothing of it is left, and
     /// locks were released early.
     #[test]
-    fn what_is_lost_was_read_by_nobody_that_counts() {
+    fn lost_values_were_read_by_no_acknowledged_transaction() {
         let read_by = |more: Option<Operation>, end, last: &[i64], release| -> Vec<String> {
             let reading = std::iter::once(read(1, &[10])).chain(more).collect();
             let history = [(vec![append(1, 10)], Unknown), (reading, end)];
@@ -433,7 +433,7 @@ mod tests {
 
     /// Lost transactions existed before the failure: they may not be partial, nor contradict what others saw.
     #[test]
-    fn what_is_lost_counts_for_what_was_before() {
+    fn lost_transactions_count_for_the_time_before_the_failure() {
         use Level::ReadCommitted;
         let logged = |history: &[(Vec<Operation>, End)], last: &[(i64, &[i64])]| -> Vec<String> {
             let found = check(history, last, ReadCommitted, Release::WhenLogged);

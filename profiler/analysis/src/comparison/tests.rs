@@ -183,7 +183,7 @@ fn several_runs_a_side() {
 }
 
 #[test]
-fn what_cannot_be_compared_says_why() {
+fn an_impossible_comparison_has_its_reason() {
     let server = Server::new();
     let sides = [1, 2].map(|seed| vec![server.run(seed, 1.0)]);
     let rows = rows(&sides, &server.parts, None, &Circumstances::default());

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn invalid_contexts_give_nothing() {
         for text in [
             "",
             "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0",

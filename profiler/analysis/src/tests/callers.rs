@@ -200,7 +200,7 @@ fn shares_of_a_pair_keep_their_signs() {
 /// alloc is a small part of both its callers, which vary by their own work: it is one reason, whoever calls it. Each caller's own
 /// work is 0 or 100, its alloc 10 or 30, all 16 combinations once: squares 16 * 50^2 = 40,000 and 16 * 10^2 = 1,600 for each.
 #[test]
-fn what_is_a_part_of_its_callers_stays_one_factor() {
+fn a_part_of_several_callers_stays_one_factor() {
     let table = [
         ("parse", "root+0x1", 1),
         ("plan", "root+0x2", 1),

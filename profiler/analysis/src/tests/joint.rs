@@ -94,7 +94,7 @@ proptest! {
 
     /// A probe that is left out leaves no trace but its cost: without cost, the profile is that of a recording that never had it.
     #[test]
-    fn what_is_left_out_was_never_there(traces in traces(), probe in 0u32..6) {
+    fn a_removed_probe_leaves_no_trace(traces in traces(), probe in 0u32..6) {
         let mut untimed = vec![false; 6];
         untimed[probe as usize] = true;
         let cost = ProbeCost::default();

@@ -120,7 +120,7 @@ fn renumber(steps: &[Step]) -> Vec<Step> {
 /// Calls that one of the recordings did not time are their caller's own time, exactly as if nobody had timed them: f
 /// calls g twice and h between.
 #[test]
-fn what_is_not_timed_everywhere_is_folded() {
+fn calls_that_are_not_timed_everywhere_are_folded() {
     let interval = |n: u64, timed: bool| {
         let g = |ticks| if timed { leaf(2, ticks) } else { work(ticks) };
         let (a, b, c) = (10 + n * 7 % 13, 20 + n * 5 % 17, 30 + n * 3 % 11);

@@ -160,7 +160,7 @@ fn of_table(all: &[Planted]) -> impl Fn(u64) -> Keep {
 }
 
 #[test]
-fn what_weighted_intervals_say_is_unbiased() {
+fn weighted_intervals_give_unbiased_estimates() {
     let all = planted();
     let (truth, _) = estimates(&sampled(&all, |_| Keep::ALL, 1));
     for (name, (mean, sd, claimed)) in over_draws(&all, of_table(&all)) {

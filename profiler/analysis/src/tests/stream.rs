@@ -48,7 +48,7 @@ fn kept(records: &[Record], intervals: u64) {
 }
 
 #[test]
-fn what_lies_outside_is_ignored() {
+fn records_outside_of_intervals_are_ignored() {
     kept(
         &[
             end(5),
@@ -118,7 +118,7 @@ fn loss_that_depends_on_the_latency_is_reported() {
 
 /// The same, and then a plan under which nothing is lost: of 1,500 intervals of 2,000 ticks, all in a call that was not timed before.
 #[test]
-fn what_was_lost_before_the_plan_is_not_missing_in_it() {
+fn losses_before_the_plan_are_not_missing_in_it() {
     let mut analysis = started(ProbeCost::default());
     let lossy = |n: u64| {
         let gap = Record::marker(Marker::Gap, 10_000 * n + 9_005, 1);
@@ -169,7 +169,7 @@ fn too_many_calls_discard() {
 }
 
 #[test]
-fn what_does_not_nest_is_malformed() {
+fn overlapping_calls_are_malformed() {
     let malformed = |calls: &[Record]| {
         discarded(
             &[&[begin(100)], calls, &[end(200)]].concat(),

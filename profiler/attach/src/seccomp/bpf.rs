@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_would_not_have_taken_is_no_program() {
+    fn programs_that_the_kernel_refuses_are_no_programs() {
         // No end, a jump out of it, a load of half a word and of what is not there, an unknown instruction.
         for program in [
             vec![],

@@ -44,7 +44,7 @@ fn refusal(filters: Vec<Vec<Instruction>>) -> String {
 }
 
 #[test]
-fn what_all_filters_allow_is_allowed() {
+fn a_call_that_all_filters_allow_is_allowed() {
     let filters = vec![
         for_one(libc::SYS_ptrace, KILL, ALLOW),
         for_one(libc::SYS_perf_event_open, EPERM, ALLOW),
@@ -80,7 +80,7 @@ fn a_refusal_names_the_call_and_what_it_is_for() {
 }
 
 #[test]
-fn what_can_be_spared_may_be_refused_but_not_be_the_end() {
+fn a_dispensable_call_may_be_refused_but_not_end_the_process() {
     judge(&vec![for_one(libc::SYS_membarrier, EPERM, ALLOW)]).expect("single threads need none");
     judge(&vec![for_one(libc::SYS_process_vm_readv, EPERM, ALLOW)]).expect("copies of stacks");
     let refused = refusal(vec![for_one(libc::SYS_process_vm_readv, KILL, ALLOW)]);

@@ -171,7 +171,7 @@ mod tests {
 
     /// Nobody may be notified of an interruption that there was for our sake, if we are not there any more to take it back.
     #[test]
-    fn what_the_kernel_would_make_again_is_made_again() {
+    fn interrupted_calls_are_made_again() {
         // SAFETY: zero is a valid structure.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         registers.rip = 0x1002;

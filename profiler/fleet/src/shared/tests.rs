@@ -123,7 +123,7 @@ fn groups_that_are_needed_twice_are_computed_once() {
 }
 
 #[test]
-fn what_is_not_the_same_stays_apart() {
+fn different_parts_stay_apart() {
     let others = "SELECT MAX(ns) FROM calls WHERE name = 'a' UNION ALL SELECT MAX(ns) FROM calls WHERE name = 'b'";
     assert_eq!(left(others), (2, 2));
     let once = "SELECT name, SUM(ns) FROM calls GROUP BY name";
@@ -172,7 +172,7 @@ fn chance_is_not_shared() {
 /// Parts that depend on an outer row, recursive parts, and plans that are only shown are left to the engine, which
 /// reports what it cannot do.
 #[test]
-fn what_cannot_be_shared_is_answered_by_the_engine() {
+fn unshareable_parts_are_answered_by_the_engine() {
     let outer = "SELECT name, ns FROM calls AS a WHERE ns = (SELECT MAX(ns) FROM calls AS b WHERE b.name = a.name) \
                  OR ns = (SELECT MAX(ns) FROM calls AS b WHERE b.name = a.name) - 1 ORDER BY name, ns";
     let asked = ask(&engine(ENOUGH, 2, 3), outer);

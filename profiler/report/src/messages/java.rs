@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_said_with_what_to_do() {
+    fn missing_methods_are_reported_with_a_remedy() {
         let virtual_threads = said(&Warning::VirtualThreads(3));
         assert!(
             virtual_threads.contains("name a method"),

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_set() {
+    fn each_setting_takes_effect() {
         let settings = [
             ("pool_mb", "64"),
             ("page-bytes", "8192"),

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn numbers_that_do_not_fit_are_refused() {
         let bytes = |words: &[u16]| {
             words
                 .iter()
@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_encoded_is_decoded(units in any::<i64>(), scale in 0u8..=9) {
+        fn numbers_decode_as_encoded(units in any::<i64>(), scale in 0u8..=9) {
             let mut out = BytesMut::new();
             encode(units, scale, &mut out);
             prop_assert_eq!(decode(&out, scale), Some(units));

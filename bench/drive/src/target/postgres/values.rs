@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_an_error() {
+    fn values_that_do_not_fit_are_an_error() {
         assert!(round(Value::Int(1 << 40), ColumnType::Int32, Type::INT4).is_err());
         assert!(round(Value::Text("1".into()), ColumnType::Int32, Type::INT4).is_err());
         assert!(

@@ -69,7 +69,7 @@ mod tests {
 
     /// SQLite stores any value in any column, so a value of another type is refused.
     #[test]
-    fn what_is_not_of_the_declared_type_is_an_error() {
+    fn a_value_of_another_type_is_an_error() {
         for (found, declared) in [
             (ValueRef::Text(b"12"), ColumnType::Int32),
             (ValueRef::Real(12.34), AMOUNT),
