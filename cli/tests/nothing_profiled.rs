@@ -143,7 +143,7 @@ fn an_outermost_call_that_does_not_return() {
     );
     let run = profiled(&Place::new(), "work", &[text(&recursive)]);
     run.said(&[
-        "one has begun and goes on",
+        "one has begun and still runs",
         "calls itself",
         "outermost call",
         "CALLER>FUNCTION",
@@ -161,7 +161,7 @@ fn a_loop_that_does_not_end() {
         ),
     );
     let run = profiled(&Place::new(), "serve", &[text(&program)]);
-    run.said(&["one has begun and goes on", "for each piece of work"]);
+    run.said(&["one has begun and still runs", "for each piece of work"]);
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn counted_events(warning: &Warning) -> String {
             number(labels)
         ),
         Warning::StacksSwitched(intervals) => format!(
-            "{} intervals are left out, because their thread went on with another stack inside of them (coroutines, ucontext, boost.context), \
+            "{} intervals are left out, because their thread switched to another stack inside of them (coroutines, ucontext, boost.context), \
              which is not supported: choose an --interval that stays on one stack",
             number(intervals)
         ),

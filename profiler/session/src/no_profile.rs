@@ -146,25 +146,25 @@ impl Display for Reason {
             Reason::AgentFailed { failed } => f.write_str(failed),
             Reason::StacksSwitched { intervals } => write!(
                 f,
-                "the thread of {intervals} intervals went on with another stack inside of them (coroutines, ucontext, boost.context): intervals that switch user-level stacks are not supported; choose an --interval that stays on one stack, such as a function that a resumed handler calls"
+                "the thread of {intervals} intervals switched to another stack inside of them (coroutines, ucontext, boost.context), which is not supported. Choose an --interval that stays on one stack, such as a function that a resumed handler calls"
             ),
             Reason::NeverLoaded => write!(
                 f,
-                "the agent was never loaded: the command ended first, is statically linked, or changed its rights (setuid); profile the server itself instead of a wrapper"
+                "the agent was never loaded: the command ended first, is statically linked, or changed its rights (setuid). Profile the server itself instead of a wrapper"
             ),
             Reason::EnvironmentCleared { program } => write!(
                 f,
-                "{} runs without the agent: what started it cleared its environment (env -i, sudo, su, a server that upgrades its own program), and LD_PRELOAD with it; give that program itself as the command, let LD_PRELOAD and {ARENA_VARIABLE} through, or attach to it (evenkeel attach PID)",
+                "{} runs without the agent: its parent cleared its environment, and LD_PRELOAD with it (env -i, sudo, su, a server that upgrades its own program). Give that program itself as the command, let LD_PRELOAD and {ARENA_VARIABLE} through, or attach to it (evenkeel attach PID)",
                 program.display()
             ),
             Reason::AgentRefused { program } => write!(
                 f,
-                "{} runs without the agent, though its environment names it: it is statically linked, has rights of its own (setuid, file capabilities), or may not read the agent's file; check them with file, getcap and ls -l",
+                "{} runs without the agent, though its environment names it: it is statically linked, has other rights (setuid, file capabilities), or may not read the agent's file. Check with file, getcap and ls -l",
                 program.display()
             ),
             Reason::AgentNotInRoot { program, agent } => write!(
                 f,
-                "{} runs without the agent: it has another root directory (chroot, a container), in which there is no {}; make it visible there (mount --bind, a volume), or start the program plain and attach to it (evenkeel attach PID)",
+                "{} runs without the agent: it has another root directory (chroot, a container) without {}. Make that file visible there (mount --bind, a volume), or start the program without evenkeel and attach to it (evenkeel attach PID)",
                 program.display(),
                 agent.display()
             ),
@@ -179,28 +179,28 @@ impl Display for Reason {
             }
             Reason::RelativePath { path } => write!(
                 f,
-                "{path} was loaded by a relative path (dlopen(\"./..\"), LD_LIBRARY_PATH=.), which names no file to other processes, so that it was not opened; load it by its whole path"
+                "{path} was loaded by a relative path (dlopen(\"./..\"), LD_LIBRARY_PATH=.), which names no file for other processes, so it was not read. Load it by its whole path"
             ),
             Reason::NoLibrary { library, processes } => write!(
                 f,
-                "no library {library} was loaded by the {processes} processes with the agent; check its name with ldd or /proc/PID/maps"
+                "none of the {processes} processes with the agent has loaded a library {library}. Check its name with ldd or /proc/PID/maps"
             ),
             Reason::NoAddressSpace => write!(
                 f,
-                "a process of the command has too little address space left for the agent, and runs without it: its limit (ulimit -v, systemd: LimitAS=) leaves less than the {} GB that profiling reserves, most of which is never used; lift the limit for the profile",
+                "a process of the command runs without the agent, for lack of address space: its limit (ulimit -v, systemd: LimitAS=) leaves less than the {} GB that profiling reserves. Most of that is never used: lift the limit for the profile",
                 (ARENA_BYTES >> 30) + 1
             ),
             Reason::NoProgram { programs } => write!(
                 f,
-                "the command never ran {programs}; name another --preset, or the interval with --interval"
+                "the command never ran {programs}: name another --preset, or the interval with --interval"
             ),
             Reason::NoWriteExecute { name } => write!(
                 f,
-                "the interval {name} never ended: its process gave up the right to change its code (PR_SET_MDWE) before that function was there to be hooked; switch that off for the profile (systemd: MemoryDenyWriteExecute=no), or choose an --interval in the program itself, which is hooked at its start"
+                "the interval {name} never ended: its process gave up the right to change its code (PR_SET_MDWE) before that function was loaded. Switch that off for the profile (systemd: MemoryDenyWriteExecute=no), or choose an --interval in the program itself, which is hooked at its start"
             ),
             Reason::Refused { name, why } => write!(
                 f,
-                "the interval {name} never ended, because it could not be hooked: {why}; choose another --interval, such as a function that it calls"
+                "the interval {name} never ended, because it could not be hooked: {why}. Choose another --interval, such as a function that it calls"
             ),
             Reason::NeverEnded {
                 name,
@@ -209,11 +209,11 @@ impl Display for Reason {
             } => never_ended(f, name, *in_flight, *recursive),
             Reason::EndsElsewhere { name, ends } => write!(
                 f,
-                "the interval {name} never ended on the thread on which it began, but {ends} times or more on others that had begun none: where intervals go on on another thread, say by which value they are told apart, as --interval 'BEGIN..END,key=0:0' (argument 0 of both, or returned:0), and name the functions that work for them in between with --work FUNCTION,key=0; else begin them with another function, which is called before each of those ends"
+                "the interval {name} never ended on the thread on which it began, but {ends} times or more on others that had begun none. If intervals move between threads, name the value that identifies them: --interval 'BEGIN..END,key=0:0' (argument 0 of both, or returned:0). Name the functions that continue them with --work FUNCTION,key=0. Otherwise begin them with another function, which is called before each of those ends"
             ),
             Reason::Stopped { name, pid } => write!(
                 f,
-                "the interval {name} never ended while it was profiled: process {number} is stopped (SIGSTOP, or Ctrl-Z in its shell); let it go on (kill -CONT {number}) and profile it then",
+                "the interval {name} never ended while it was profiled: process {number} is stopped (SIGSTOP, or Ctrl-Z in its shell). Continue it (kill -CONT {number}), and profile it then",
                 number = namespace::outer(*pid)
             ),
             Reason::NotCalled {
@@ -233,8 +233,8 @@ fn never_ended(
     recursive: bool,
 ) -> fmt::Result {
     let times = match in_flight {
-        1 => "one has begun and goes on".to_owned(),
-        many => format!("{many} have begun and go on"),
+        1 => "one has begun and still runs".to_owned(),
+        many => format!("{many} have begun and still run"),
     };
     write!(
         f,
@@ -243,12 +243,12 @@ fn never_ended(
     if recursive {
         write!(
             f,
-            "{times}: its function calls itself, and an interval is the outermost call, which has not returned; name the calls inside as --interval CALLER>FUNCTION, or a function below, or profile for longer (--for)"
+            "{times}: its function calls itself, and an interval is the outermost call, which has not returned. Name the inner calls as --interval CALLER>FUNCTION, name a function below, or profile for longer (--for)"
         )
     } else {
         write!(
             f,
-            "{times}: it is what runs all along (a loop), or takes longer than was profiled; choose another --interval, a function that it calls for each piece of work, or profile for longer (--for)"
+            "{times}: it is a loop that always runs, or it takes longer than the profile. Choose another --interval, a function that it calls for each piece of work, or profile for longer (--for)"
         )
     }
 }
@@ -280,7 +280,7 @@ fn not_called(
         ),
         Some(busy) if busy >= IDLE => write!(
             f,
-            ". They did little ({:.1} % of a processor): if that was your load, it does not run through that function: choose another --interval; if there was none yet, put them under load while they are profiled, for longer (--for)",
+            ". They did little ({:.1} % of a processor): if that was your load, it does not run through that function: choose another --interval. If there was no load yet, put them under load while they are profiled, for longer (--for)",
             100.0 * busy
         ),
         Some(busy) => write!(
@@ -290,7 +290,7 @@ fn not_called(
         ),
         None => write!(
             f,
-            ". They ended, or the time was over, before they could be looked at: give them more to do, profile for longer (--for), or choose another --interval"
+            ". They ended, or the time was over, before they could be examined: give them more work, profile for longer (--for), or choose another --interval"
         ),
     }
 }
