@@ -350,7 +350,7 @@ mod tests {
         let unclear = three(&[1005, 1090, 910, 1000]);
         assert!(!unclear.ratios(2)[MEAN].expect("a ratio").told_apart);
         let text = table(&unclear);
-        assert!(text.contains("Nothing is told apart"), "{text}");
+        assert!(text.contains("Nothing is proven to differ"), "{text}");
         assert!(
             table(&clear).contains("0.50 (0.48–0.50)*"),
             "{}",

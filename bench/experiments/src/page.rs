@@ -14,7 +14,7 @@ use crate::verdict::Verdict;
 pub fn html(outcomes: &[Outcome]) -> String {
     let mut text = format!(
         "<p>{}</p>\n<p>Each claim is a number of the paper's beside ours, with a 95 % interval. <em>Agrees</em>: the paper's effect \
-         within a factor of two, or within the interval; <em>in direction</em>: told apart from no effect, of another size. The \
+         within a factor of two, or within the interval; <em>in direction</em>: a significant effect of another size. The \
          worst claim of an item decides.</p>\n<table class=\"numbers\"><tr><th>item<th>verdict</tr>",
         escape(&summary(outcomes))
     );

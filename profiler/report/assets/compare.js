@@ -94,7 +94,7 @@ document.title = `${changes.interval}, before and after: Evenkeel`;
 document.getElementById("page").append(...[
   el("header", {}, el("h1", {}, "Before and after: ", el("span", { class: "mono", style: { fontSize: "20px" } }, changes.interval))),
   el("p", {}, el("b", {}, keepUnits(changes.summary))),
-  changes.outside ? el("p", { class: "note" }, `Before the interval, and in none of these numbers: ${changes.outside}.`) : null,
+  changes.outside ? el("p", { class: "note" }, `Before the interval, so not in these numbers: ${changes.outside}.`) : null,
   differing(), loadTable(),
   section("Latency", `${changes.intervals.map(count).join(" and ")} intervals in ${changes.recordings.join(" and ")} recordings.`,
     rowsTable("", kind("latency", "machine"), rowName)),

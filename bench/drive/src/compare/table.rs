@@ -65,17 +65,17 @@ fn told_apart(comparisons: &Comparisons, ratios: &[[Option<Ratio>; METRICS.len()
         .any(|ratio| ratio.told_apart);
     if (comparisons.rounds() as u32) < needed {
         return format!(
-            "Too few rounds to tell anything apart from the baseline's second run: give --rounds {needed} or more."
+            "Too few rounds to distinguish anything from the baseline's second run: give --rounds {needed} or more."
         );
     }
     let level = 100.0 * paired::LEVEL;
     if any_told_apart {
         format!(
-            "* told apart from the baseline measured twice (at {level:.0} % for the whole table); all else is not."
+            "* differs from the baseline, which is measured twice (at {level:.0} % for the whole table); no other difference is proven."
         )
     } else {
         format!(
-            "Nothing is told apart from the baseline measured twice (at {level:.0} % for the whole table)."
+            "Nothing is proven to differ from the baseline, which is measured twice (at {level:.0} % for the whole table)."
         )
     }
 }

@@ -16,7 +16,7 @@ impl Comparison {
         );
         if !self.outside.is_empty() {
             out += &format!(
-                "\nBefore the interval, and in none of these numbers: {}.\n",
+                "\nBefore the interval, so not in these numbers: {}.\n",
                 text(&self.outside)
             );
         }

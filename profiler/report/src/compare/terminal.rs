@@ -40,7 +40,7 @@ fn header(comparison: &Comparison, style: &Style) -> String {
     }
     if !comparison.outside.is_empty() {
         let text = format!(
-            "Before the interval, and in none of these numbers: {}.",
+            "Before the interval, so not in these numbers: {}.",
             fit::plain(&comparison.outside)
         );
         for line in fit::wrap(&text, style.columns() - 2) {
