@@ -56,7 +56,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("attaching", attaching(rights, scope)),
         ("rights", owned(rights)),
         ("kernel's events", events),
-        ("who ends a sleep", wakers),
+        ("wakers are unknown", wakers),
         ("names of functions", names()),
     ];
     for (name, finding) in findings {

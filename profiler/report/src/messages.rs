@@ -397,7 +397,7 @@ pub fn not_timed(reason: &NotTimed) -> String {
             "slow intervals were seen in another call of its function, and the time beside that did not explain enough"
         }
         NotTimed::CalledTooOften => {
-            "called so often that timing it would cost more than --max-overhead allows for what it explains"
+            "called too often: timing it would cost more than --max-overhead allows for what it explains"
         }
         NotTimed::LosesRecords => {
             "called so often that slow intervals lost records and were left out"

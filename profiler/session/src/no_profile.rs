@@ -146,7 +146,7 @@ impl Display for Reason {
             Reason::AgentFailed { failed } => f.write_str(failed),
             Reason::StacksSwitched { intervals } => write!(
                 f,
-                "the thread of {intervals} intervals switched to another stack inside of them (coroutines, ucontext, boost.context), which is not supported. Choose an --interval that stays on one stack, such as a function that a resumed handler calls"
+                "the thread of {intervals} intervals switched to another stack inside of them (coroutines, ucontext, boost.context): intervals that switch user-level stacks are not supported. Choose an --interval that stays on one stack, such as a function that a resumed handler calls"
             ),
             Reason::NeverLoaded => write!(
                 f,
