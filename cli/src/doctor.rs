@@ -56,7 +56,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("attaching", attaching(rights, scope)),
         ("rights", owned(rights)),
         ("kernel's events", events),
-        ("wakers are unknown", wakers),
+        ("wakers", wakers),
         ("names of functions", names()),
     ];
     for (name, finding) in findings {
