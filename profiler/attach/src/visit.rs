@@ -117,8 +117,8 @@ impl<'a> Visit<'a> {
     fn make_area(&mut self) -> Result<(), String> {
         let at = self.free_address()?;
         let stub = frame::stub(PAGE as i32, None, self.signal);
-        // Code and data lie in different pages. That of code never was writable, since a process may have forbidden itself to make
-        // executable what was; what traces it may write there all the same.
+        // Code and data lie in different pages. The page of code never was writable, since a process may have
+        // forbidden itself to make written memory executable; the tracer may write there in any case.
         self.map(at, PAGE, libc::PROT_READ | libc::PROT_EXEC)?;
         let written = self.memory.write(at, &stub);
         (self.area, self.stub) = (at, at);
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// Visits a child of its own and is killed between two calls, of which the last has failed.
+    /// Visits a child and is killed between two calls, after one that has failed.
     fn visit_and_die(counting: &Counting) -> Result<(), Box<dyn Error>> {
         const ERRNO: i32 = 77;
         // SAFETY: the child counts and nothing else, as long as its `errno` is its own.
