@@ -88,11 +88,11 @@ pub struct Options {
     /// time windows
     #[arg(long, value_name = "latency|uniform|all", default_value = "latency", value_parser = values::sampling)]
     sampling: SamplingRule,
-    /// Keep so many of the slowest intervals whole: when each was, and where its time went (`evenkeel report FILE --slowest`)
+    /// Number of the slowest intervals to keep whole, with their times and calls (`evenkeel report FILE --slowest`)
     #[arg(long, value_name = "N", default_value_t = SLOWEST)]
     slowest: usize,
-    /// How long a Java virtual machine may stand still so that further methods are timed. Without, it stops at most four times, as a rule for
-    /// some 10 to 60 ms
+    /// Longest stop of a Java virtual machine after which the profiler takes a further step [default: no bound, at
+    /// most four steps of usually 10 to 60 ms]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     max_pause: Option<Duration>,
     /// Contribution to the variance below which a function is neither expanded nor reported

@@ -52,7 +52,7 @@ pub struct View {
     /// Also list the slowest intervals of the run: when each was, and where its time went [without N: 10]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
     slowest: Option<usize>,
-    /// What to show more of
+    /// Show this part at length
     #[arg(long, value_name = "WHAT", value_parser = ["class"])]
     by: Option<String>,
     /// Show the whole comparison of the slowest 1 % with the middle half, node by node
