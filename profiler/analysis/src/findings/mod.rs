@@ -187,8 +187,12 @@ impl Builder<'_> {
     /// The deepest of what another round of the same load says of the time of a finding: a path that explains most of it.
     fn timed_inside(&self, at: usize) -> Option<TimedInside> {
         let context = |node: u32| self.causes.of_node[node as usize] as usize;
-        let is_of_finding =
-            |found: &&Elsewhere| self.partition.of_context[context(found.above)] == Some(at);
+        // What others do in a wait is no part of a function.
+        let is_own_call =
+            |node: u32| self.tree.state(node).is_none() && !self.causes.is_foreign[node as usize];
+        let is_of_finding = |found: &&Elsewhere| {
+            is_own_call(found.above) && self.partition.of_context[context(found.above)] == Some(at)
+        };
         let deepest = self
             .elsewhere
             .iter()
