@@ -47,6 +47,7 @@ Examples:
   evenkeel export run.keel --format folded | flamegraph.pl --countname ppm > variance.svg
   evenkeel export run.keel --format folded --weight p99 -o tail.folded
   evenkeel export run.keel --format pprof -o run.pb && go tool pprof -http : -sample_index variance run.pb
+  evenkeel export run.keel --format otlp-profiles | curl -H 'Content-Type: application/x-protobuf' --data-binary @- localhost:4318/v1development/profiles
   evenkeel export run.keel --format perfetto --timeline max -o slowest.perfetto-trace
   evenkeel export *.keel --format parquet -o fleet
   evenkeel export run.keel --format otlp | curl -H 'Content-Type: application/json' --data-binary @- localhost:4318/v1/traces";

@@ -1,7 +1,7 @@
 //! The formats that there are.
 
 use crate::format::Format;
-use crate::{csv, firefox, folded, otlp, perfetto, pprof, speedscope};
+use crate::{csv, firefox, folded, otlp, otlp_profiles, perfetto, pprof, speedscope};
 
 /// Every format: what is not here is not known.
 pub static FORMATS: &[&dyn Format] = &[
@@ -12,6 +12,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &pprof::Pprof,
     &csv::Csv,
     &otlp::Otlp,
+    &otlp_profiles::OtlpProfiles,
 ];
 
 /// The format of this name.

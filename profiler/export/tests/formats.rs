@@ -88,7 +88,7 @@ fn every_format_has_a_test() {
     for format in FORMATS {
         let name = format.name();
         assert!(
-            tests.contains(&format!("#[test]\nfn {name}_")),
+            tests.contains(&format!("#[test]\nfn {}_", name.replace('-', "_"))),
             "no test of this file begins with {name}_"
         );
         assert!(
@@ -196,6 +196,50 @@ fn pprof_is_read_by_go() {
         assert!(top.contains("ppm total"), "{top}");
         assert!(top.contains(&widest.name), "{} in {top}", widest.name);
     }
+}
+
+/// By OpenTelemetry's definitions of the version that the format names. Fields that they do not have are numbers in the text.
+#[test]
+fn otlp_profiles_are_read_by_their_definitions() {
+    let (profile, bytes) = rows("otlp-profiles");
+    let definitions = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/opentelemetry-proto");
+    let version = std::fs::read_to_string(definitions.join("README.md")).unwrap();
+    let named = format!("v{}", evenkeel_export::PROTO_VERSION);
+    assert!(version.contains(&named), "{version}");
+    let about = evenkeel_export::named("otlp-profiles").unwrap().about();
+    assert!(about.contains(evenkeel_export::PROTO_VERSION), "{about}");
+    let service = "opentelemetry/proto/collector/profiles/v1development/profiles_service.proto";
+    let kind = "opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest";
+    let (_folder, path) = file(&bytes);
+    let run = Command::new("protoc")
+        .arg(format!("--decode={kind}"))
+        .arg(format!("-I{}", definitions.display()))
+        .arg(definitions.join(service))
+        .stdin(std::fs::File::open(path).unwrap())
+        .output()
+        .expect("protoc; scripts/install.sh test installs it");
+    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{said}");
+    let unknown = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    assert_eq!(text.lines().find(unknown), None);
+    for part in [
+        "key: \"service.name\"",
+        "string_value: \"postgres\"",
+        "string_table: \"variance\"",
+        "string_table: \"ppm\"",
+        "time_unix_nano: 1700000000000000000",
+        &format!("string_table: \"{}\"", widest(&profile).name),
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+    // All shares, of the leaves, are the whole.
+    let first = text.split("sample_type").nth(1).unwrap();
+    let values = first
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("values: "));
+    let sum: i64 = values.map(|value| value.parse::<i64>().unwrap()).sum();
+    assert!((sum - 1_000_000).abs() < 1_000, "{sum}");
 }
 
 #[test]
