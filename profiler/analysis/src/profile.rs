@@ -18,11 +18,13 @@ use crate::slow::model::SlowStacks;
 
 mod classes;
 mod machine;
+mod over_time;
 mod sampling;
 mod time;
 
 pub use classes::{Attribute, AttributeFit, AttributeValue, Class, ClassPath, Classes};
 pub use machine::{Machine, SLOW_ENOUGH};
+pub use over_time::{OverTime, TimeColumn};
 pub use sampling::{NotSeenInside, Sampling, SamplingRule};
 pub use time::{Activity, SlowInterval, SlowPart, Span, TimeSpent, Timeline, WaitedFor};
 
@@ -66,6 +68,9 @@ pub struct Profile {
     pub percentiles_ns: BTreeMap<String, f64>,
     /// Latency histogram, ascending, without empty bins.
     pub histogram: Vec<Bin>,
+    /// How latency, and where it is spent, changed while the run went on; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<OverTime>,
     /// Does every interval's vector add up to its latency?
     pub closure: Closure,
     /// What profiling cost.

@@ -111,6 +111,7 @@ const sections = () => [
   findingsSection(profile, data("findings")),
   slow(),
   section("Variance flame graph", "Width is the share of the latency's variance that a call accounts for; callees lie below their caller and add up to it.", flames()),
+  overTimeSection(profile),
   cohortsSection(profile),
   profile.slowest || profile.timelines ? closedSection("Slowest intervals", "When each of them began, and where its time went; then single intervals, piece by piece.", () =>
     [profile.slowest ? slowestTable(profile.slowest) : null, profile.timelines ? timelinePanel(profile.timelines) : null]) : null,

@@ -17,7 +17,7 @@ const PAGE: &str = include_str!("../assets/page.html");
 pub const STYLE: &str = include_str!("../assets/style.css");
 
 /// Shared by the pages, in order of dependence.
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
     include_str!("../assets/units.js"),
     include_str!("../assets/elements.js"),
     include_str!("../assets/state.js"),
@@ -29,6 +29,7 @@ const PARTS: [&str; 11] = [
     include_str!("../assets/tree.js"),
     include_str!("../assets/waits.js"),
     include_str!("../assets/findings.js"),
+    include_str!("../assets/over_time.js"),
 ];
 const REPORT: &str = include_str!("../assets/report.js");
 const COMPARE: &str = include_str!("../assets/compare.js");

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use evenkeel_analysis::profile::{Node, Profile};
+use evenkeel_analysis::profile::{Node, OverTime, Profile, TimeColumn};
 use evenkeel_report::html;
 use serde_json::Value;
 
@@ -25,12 +25,15 @@ const pause = () => new Promise((go) => setTimeout(go, 300));
 const closed = document.documentElement.scrollHeight;
 if (ASIS) await pause();
 else for (let i = 0; i < 3; i += 1) { for (const one of document.querySelectorAll('details')) one.open = true; await pause(); }
+const sliders = document.querySelectorAll('#over-time input[type=range]');
+if (!ASIS && sliders.length > 0) { sliders[1].value = 2; sliders[1].dispatchEvent(new Event('input')); await pause(); }
 const rules = !RULES ? { violations: [] } : await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa'], resultTypes: ['violations'] });
 const violations = rules.violations.filter((one) => ['serious', 'critical'].includes(one.impact))
   .map((one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html.slice(0, 200))]);
 const answer = document.createElement('pre');
 answer.id = 'seen';
-answer.textContent = JSON.stringify({ problems, violations, closed, shown: document.querySelectorAll('h2').length, search: location.hash,
+answer.textContent = JSON.stringify({ problems, violations, closed, shown: document.querySelectorAll('h2').length,
+  stretch: [...document.querySelectorAll('#over-time p, #over-time td')].map((one) => one.textContent.replace(/\u00a0/g, ' ')), search: location.hash,
   sideways: document.documentElement.scrollWidth - document.documentElement.clientWidth });
 document.body.append(answer);
 })();</script>";
@@ -128,11 +131,71 @@ fn large(nodes: usize) -> Profile {
     profile
 }
 
+/// Six seconds of 100 intervals, half of 1 ms and half of 3 ms: the 2 ms more are in the second finding for three seconds, then in the first.
+fn over_time() -> Profile {
+    let mut profile = fixture::before();
+    assert!(profile.findings.len() >= 2);
+    let column = |second: usize| {
+        let mut findings = vec![(0.0, 0.0); profile.findings.len()];
+        findings[usize::from(second < 3)] = (1e8, 3e14);
+        TimeColumn {
+            from_ns: 1e9 * second as f64,
+            to_ns: 1e9 * (second + 1) as f64,
+            intervals: 100,
+            latency_ns: 2e8,
+            squares_ns2: 5e14,
+            cells: vec![(0, 50), (2, 50)],
+            findings,
+        }
+    };
+    profile.over_time = Some(OverTime {
+        began_unix_ns: None,
+        bounds_ns: vec![0.9e6, 1.1e6, 2.9e6, 3.1e6],
+        columns: (0..6).map(column).collect(),
+    });
+    profile
+}
+
+/// A stretch that is chosen has the shares of its intervals: by the sliders, which the keyboard moves, and by an address.
+#[test]
+fn a_stretch_of_time_has_its_own_shares() {
+    let profile = over_time();
+    let page = html::render(&profile);
+    let Some(moved) = seen(&page, 1280, "", false) else {
+        return;
+    };
+    let linked = seen(&page, 1280, "#open=over-time&time=0-2", false).expect("there is a browser");
+    let [first, second] = [0, 1].map(|at| profile.findings[at].headline.clone());
+    for seen in [moved, linked] {
+        assert_eq!(seen["problems"], serde_json::json!([]));
+        let stretch: Vec<&str> = seen["stretch"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        let summary = stretch.iter().find(|one| one.contains("300 intervals"));
+        assert!(
+            summary.is_some_and(|one| one.contains("mean 2.00 ms")),
+            "{stretch:?}"
+        );
+        let rows: Vec<&[&str]> = stretch.windows(4).collect();
+        for (here, name) in [("0.0 %", &first), ("100.0 %", &second)] {
+            let row = rows.iter().find(|row| row[3] == name).expect("a row");
+            assert_eq!(row[..2], [here, "50.0 %"], "{stretch:?}");
+        }
+        assert!(
+            seen["search"].as_str().unwrap().contains("time=0-2"),
+            "{seen}"
+        );
+    }
+}
+
 #[test]
 fn everybody_can_use_the_pages() {
     let comparison = sides::Sides::new([100_000.0, 300_000.0], "flush").compared(&[]);
     let pages = [
-        ("report", html::render(&fixture::before()), true),
+        ("report", html::render(&over_time()), true),
         ("large", html::render(&large(5000)), false),
         ("comparison", comparison.html(), true),
     ];

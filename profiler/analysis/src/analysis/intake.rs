@@ -207,6 +207,7 @@ impl Intake {
         self.run.check_closure(vector.closure_error)?;
         let RoundSums { paths, sums, .. } = &mut *detail;
         sums.add(&vector, finished.class.into(), paths);
+        sums.over_time.add(subject.end, &vector);
         sums.self_cost.add(
             true,
             finished.class,

@@ -140,6 +140,10 @@ impl Analysis {
                 rounds.count_summed(part.round, part.probes, intervals);
                 if let Some(detail) = rounds.detail_mut(part.round) {
                     part.add_to(&mut detail.paths, &mut detail.sums)?;
+                    if let Some(began) = minute.began_unix_ns {
+                        let over_time = &mut detail.sums.over_time;
+                        over_time.add_minute(number, began, &part.sums, &part.histogram);
+                    }
                     if let Some(log) = &mut intake.log {
                         log.add(number, part.round);
                     }

@@ -59,7 +59,18 @@ const INSIDE_MIN: f64 = 0.5;
 /// A function without a name is told from this part of the finding's time on.
 const UNNAMED_PART: f64 = 0.5;
 
-/// The findings of one round, largest share first, and what is in none. `factors` are those of the same tree.
+/// The findings of one round.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Largest share first.
+    pub findings: Vec<Finding>,
+    /// What is in none.
+    pub uncovered: Uncovered,
+    /// By node: the finding that has its own time.
+    pub of_node: Vec<Option<usize>>,
+}
+
+/// The findings of one round. `factors` are those of the same tree.
 pub fn findings(
     tree: &VarianceTree<'_>,
     detail: &RoundSums,
@@ -68,11 +79,11 @@ pub fn findings(
     elsewhere: &[Elsewhere],
     threshold: f64,
     ticks_per_ns: f64,
-) -> (Vec<Finding>, Uncovered) {
+) -> Found {
     let causes = Causes::of(tree);
     let whole = tree.total.latency_moment();
     if whole <= 0.0 {
-        return (Vec::new(), Uncovered::default());
+        return Found::default();
     }
     let blocks = &detail.sums.blocks;
     let replicates = blocks.jackknife(tree.total, |sums| {
@@ -123,10 +134,17 @@ pub fn findings(
             uncovered.factors.push(index);
         }
     }
-    (
-        found.into_iter().map(|(_, finding)| finding).collect(),
+    // Places in the order of their shares.
+    let place = |number: usize| found.iter().position(|(at, _)| *at == number);
+    let of_node = causes.of_node.iter().enumerate().map(|(node, &context)| {
+        let number = partition.of_context[context as usize].filter(|_| node as u32 != PROBES);
+        number.and_then(place)
+    });
+    Found {
+        of_node: of_node.collect(),
+        findings: found.into_iter().map(|(_, finding)| finding).collect(),
         uncovered,
-    )
+    }
 }
 
 struct Builder<'a> {

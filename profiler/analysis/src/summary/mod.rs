@@ -4,6 +4,7 @@ pub(crate) mod attribute_lines;
 mod cautions;
 mod classes;
 mod finish;
+mod over_time;
 mod sampling;
 mod slow;
 mod untimed;
@@ -110,7 +111,7 @@ fn explain(profile: &mut Profile, inputs: &Inputs<'_>, total: &Sums) {
     let ranked = factors::factors(&tree, blocks, selection);
     let elsewhere =
         other_rounds::seen_elsewhere(&tree, &inputs.elsewhere, inputs.sites, ticks_per_ns);
-    (profile.findings, profile.uncovered) = findings::findings(
+    let found = findings::findings(
         &tree,
         round,
         inputs.classes,
@@ -119,6 +120,13 @@ fn explain(profile: &mut Profile, inputs: &Inputs<'_>, total: &Sums) {
         options.threshold,
         ticks_per_ns,
     );
+    profile.over_time = over_time::over_time(
+        &round.sums.over_time,
+        &found.of_node,
+        found.findings.len(),
+        ticks_per_ns,
+    );
+    (profile.findings, profile.uncovered) = (found.findings, found.uncovered);
     profile.factors = ranked.into_iter().map(|ranked| ranked.factor).collect();
     profile.trades = factors::trades(&tree, blocks, options.threshold.max(findings::FINDING_MIN));
     profile.cohorts = cohorts::cohorts(&tree, histogram, ticks_per_ns);

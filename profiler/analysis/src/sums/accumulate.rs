@@ -3,6 +3,7 @@
 use crate::intervals::classes::ClassSums;
 use crate::sums::blocks::Blocks;
 use crate::sums::histogram::Histogram;
+use crate::sums::over_time::OverTime;
 use crate::sums::paths::Paths;
 use crate::sums::self_cost::SelfCost;
 use crate::sums::vectors::Vector;
@@ -16,6 +17,8 @@ pub struct Accumulator {
     pub histogram: Histogram,
     /// Sums by class id.
     pub classes: Vec<ClassSums>,
+    /// Sums by time.
+    pub over_time: OverTime,
     /// Probed against bypassed intervals.
     pub self_cost: SelfCost,
 }

@@ -14,6 +14,7 @@ pub(crate) mod jackknife;
 pub mod keeping;
 pub(crate) mod latencies;
 pub(crate) mod moments;
+pub(crate) mod over_time;
 pub mod parts;
 pub mod paths;
 pub(crate) mod projection;
