@@ -7,6 +7,7 @@ use std::process::Command;
 
 use support::planted::Planted;
 use support::run::Place;
+use support::tuning::{BUDGET, State, quick};
 
 /// Reads a schema and documents, one a line or the whole file, and names what is wrong.
 const VALIDATE: &str = "
@@ -101,6 +102,46 @@ fn comparisons() {
     let words = ["compare", &other[0], &other[1], "--json=other.json"];
     place.run(words).ended(0);
     assert_valid("comparison", &place.file("other.json"));
+}
+
+#[test]
+fn groups() {
+    let place = Place::new();
+    for (number, host) in [(1, "db1"), (2, "db2"), (3, "db3")] {
+        Planted::of_fleet(number, host).write(&place.file(host));
+    }
+    let words = [
+        "compare",
+        "--by",
+        "host",
+        "--json=groups.json",
+        "db1",
+        "db2",
+        "db3",
+    ];
+    place.run(words).ended(0);
+    assert_valid("compare-by", &place.file("groups.json"));
+    let written = std::fs::read_to_string(place.file("groups.json")).unwrap();
+    assert!(written.contains("\"what\":\"finding\""), "{written}");
+}
+
+#[test]
+fn settings_that_were_tried() {
+    let state = State::new();
+    let options = [&BUDGET[..], &["--knobs", "schedule", "--json"]].concat();
+    let run = state.run(&quick("embedded", &options)).ended(0);
+    let place = Place::new();
+    std::fs::write(place.file("tuned.json"), run.stdout).unwrap();
+    assert_valid("tune", &place.file("tuned.json"));
+}
+
+#[test]
+fn experiments() {
+    let place = Place::new();
+    let words =
+        "experiments theorem-4.2 figure-2.1 --document e.md --results e.jsonl --json=e.json";
+    place.run(words.split(' ')).ended(0);
+    assert_valid("experiments", &place.file("e.json"));
 }
 
 #[test]
