@@ -4,11 +4,13 @@ other, and every verdict "better" or "worse" is false, for nothing was changed.
 
 usage: compare-aa.py EVENKEEL PAIRS RECORDING...
        compare-aa.py EVENKEEL PAIRS --planted BEFORE AFTER FINDING
+       compare-aa.py EVENKEEL PAIRS --runs RECORDING...
        compare-aa.py --simulate FOLDER
 
 Prints a table in Markdown: of each recording, the pairs compared and in how many of them any row of a family has a false verdict. With
 `--planted BEFORE AFTER FINDING`, pieces of two recordings of a program with a planted change are compared, and those are counted in which the
-finding is called worse. `--simulate` writes recordings of simulated servers: NAME.keel, and NAME-changed.keel, in which `flush` takes a
+finding is called worse. With `--runs` whole recordings are compared, each of a run of its own, and a second table has how much equal runs
+differ. `--simulate` writes recordings of simulated servers: NAME.keel, and NAME-changed.keel, in which `flush` takes a
 fifth longer."""
 
 import itertools
@@ -117,6 +119,30 @@ def planted(evenkeel, pairs, before, after, finding):
     print(f"| {before.stem} and {after.stem} | {len(own)} | {finding} found worse in {found} ({100 * found / len(own):.1f} %) |")
 
 
+FIGURES = ("mean", "p50", "p95", "p99")
+
+
+def runs(evenkeel, pairs, recordings):
+    counts, changes = dict.fromkeys(FAMILIES, 0), {figure: [] for figure in FIGURES}
+    own = pairs_of(recordings, pairs)
+    for before, after in own:
+        rows = compared(evenkeel, before, after)
+        for family, kinds in FAMILIES.items():
+            counts[family] += any(is_told(row) and row["kind"] in kinds for row in rows)
+        for row in rows:
+            if row["kind"] == "latency" and row["what"] in FIGURES and row["before"] and row["after"]:
+                changes[row["what"]].append(math.log(row["after"] / row["before"]))
+    print("| runs | pairs | " + " | ".join(f"false, {family}" for family in FAMILIES) + " |")
+    print("|---|--:|" + "--:|" * len(FAMILIES))
+    parts = (f"{counts[family]} ({100 * counts[family] / len(own):.1f} %)" for family in FAMILIES)
+    print(f"| {len(recordings)} | {len(own)} | " + " | ".join(parts) + " |\n")
+    print("| figure | standard deviation between runs |\n|---|--:|")
+    for figure, logs in changes.items():
+        # Of two runs, both differ.
+        spread = math.sqrt(sum(log * log for log in logs) / len(logs) / 2) if logs else math.nan
+        print(f"| {figure} | {100 * spread:.1f} % |")
+
+
 # Ids of the records that begin and end an interval (profiler/wire/src/record.rs).
 BEGIN, END = 0xFFFF0, 0xFFFF4
 INTERVALS = 120_000
@@ -208,6 +234,8 @@ def main():
     evenkeel, pairs, rest = words[0], int(words[1]), words[2:]
     if rest[0] == "--planted":
         planted(evenkeel, pairs, Path(rest[1]), Path(rest[2]), rest[3])
+    elif rest[0] == "--runs":
+        runs(evenkeel, pairs, [Path(path) for path in rest[1:]])
     else:
         equals(evenkeel, pairs, [Path(path) for path in rest])
 
