@@ -26,6 +26,13 @@ for completion in bash:bash-completion/completions/evenkeel zsh:zsh/site-functio
     install -D -m 644 "$work/completion" "$data/${completion#*:}"
 done
 
+# Profiling all day: a unit of systemd, and what Prometheus and Grafana read.
+install -d "$work/deploy"
+sed "s|/usr/bin/evenkeel|$PREFIX/bin/evenkeel|" deploy/evenkeel@.service >"$work/deploy/evenkeel@.service"
+install -D -m 644 "$work/deploy/evenkeel@.service" "$DESTDIR$PREFIX/lib/systemd/system/evenkeel@.service"
+install -D -m 644 deploy/prometheus-rules.yml "$data/evenkeel/prometheus-rules.yml"
+install -m 644 deploy/grafana-dashboard.json "$data/evenkeel/grafana-dashboard.json"
+
 # The lock manager for C programs, under the name that its soname says; and the annotations' header.
 objcopy --strip-debug "$built/libevenkeel_locks_c.so" "$work/locks.so"
 objcopy --strip-debug "$built/libevenkeel_locks_c.a" "$work/locks.a"

@@ -2,7 +2,7 @@
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
 #   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [postgresql-VERSION]
-#     [mysql-sid] [duckdb] [browser] [spark] [s3] [jvm] [test] [lint] [package]
+#     [mysql-sid] [duckdb] [prometheus] [browser] [spark] [s3] [jvm] [test] [lint] [package]
 #
 # mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (with symbols) are installed in
 # addition to the system's. They come from Maven's central repository, and go into /var/cache/evenkeel for root,
@@ -16,7 +16,7 @@
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [mysql-sid] [duckdb] [browser] [spark] [s3] [jvm] [test] [lint] [package]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [mysql-sid] [duckdb] [prometheus] [browser] [spark] [s3] [jvm] [test] [lint] [package]" >&2
     exit 2
 }
 
@@ -176,6 +176,7 @@ check() {
         check postgresql-15.13
         check readers
         check duckdb
+        check prometheus
         check browser
         ;;
     # Of scripts/programs.sh, what the tests run.
@@ -188,6 +189,11 @@ check() {
         ;;
     # Runs the questions of sql/ next to our own engine; a package of PyPI.
     duckdb) want_python duckdb ;;
+    # Scrapes metrics and checks rules; protoc reads messages by OpenTelemetry's definitions.
+    prometheus)
+        { has prometheus && has promtool; } || want prometheus
+        has protoc || want protobuf-compiler
+        ;;
     # Opens pages, and checks that everybody can use them; a package of PyPI has the rules.
     browser)
         has chromium || has google-chrome || want chromium

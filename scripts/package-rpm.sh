@@ -40,6 +40,8 @@ cp -a "$work/root/." %{buildroot}
 /usr/share/bash-completion/completions/evenkeel
 /usr/share/zsh/site-functions/_evenkeel
 /usr/share/fish/vendor_completions.d/evenkeel.fish
+/usr/share/evenkeel/*
+/usr/lib/systemd/system/evenkeel@.service
 %doc /usr/share/doc/evenkeel
 END
 rpmbuild -bb --quiet --target x86_64 --define "_topdir $work/rpm" --define "_rpmdir $out" \

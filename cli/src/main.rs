@@ -7,6 +7,7 @@
 // `println!` panics where standard output cannot be written (a full disk); `output::print` reports the error.
 #![deny(clippy::print_stdout)]
 
+mod all_day;
 mod arguments;
 mod attach;
 mod bench;
@@ -18,6 +19,7 @@ mod experiments;
 mod export;
 mod fleet;
 mod merge;
+mod moments;
 mod output;
 mod packaging;
 mod profile;

@@ -18,8 +18,10 @@ use evenkeel_session::profile::{IntervalSelector, Planting};
 use evenkeel_session::refine::Limits;
 use evenkeel_session::{Outcome, Settings, Subject};
 
+use crate::all_day::{Exporter, Exporting, Metrics};
+use crate::moments::recording_in;
 use crate::output::{self, Failure};
-use crate::progress::{LiveProgress, SessionProgress};
+use crate::progress::{LiveProgress, Progress, SessionProgress};
 use crate::{signals, values};
 
 /// Run a command and find out why the latency of its intervals varies
@@ -56,15 +58,17 @@ pub struct Options {
     /// ends]
     #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// Record to a file, for `evenkeel report` and `evenkeel compare`
+    /// Record to a file, or to a new one in a directory that is there, for `evenkeel report` and `evenkeel compare`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Record only sums, one set a minute (or DURATION), to profile all day. The file grows with the number of call
     /// paths, not with the load: 0.4 MB a set for PostgreSQL with 860 probes. A killed session loses the last set
     /// only. Single intervals and waits are not recorded
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "1m",
-        value_parser = values::duration, requires = "output")]
+        value_parser = values::duration)]
     summary: Option<Duration>,
+    #[command(flatten)]
+    metrics: Metrics,
     #[command(flatten)]
     json: output::Json,
     /// Write the report as a self-contained HTML page
@@ -157,6 +161,7 @@ Examples:
   evenkeel profile --interval 'execute_packet,label=text:look_up:1' -- ./server
   evenkeel profile --interval 'server.c:begin_work..end_work,within=worker_loop' -- ./server
   evenkeel profile --preset postgres --summary -o day.keel -- postgres -D data
+  evenkeel profile --preset postgres --summary --metrics 127.0.0.1:9464 -- postgres -D data
   evenkeel profile --interval 'libstore.so!commit' --html commit.html -- ./server
   evenkeel profile --preset postgres --sampling uniform -o uniform.keel -- postgres -D data
   evenkeel profile --preset mariadb --waits --html waits.html -- mariadbd --datadir=data
@@ -209,6 +214,7 @@ impl Options {
         self.json.check()?;
         self.html.as_deref().map_or(Ok(()), output::check)?;
         let settings = self.settings(subject, keep)?;
+        let exporter = self.metrics.open(&settings)?;
         let interrupted = signals::interrupts()?;
         // A limit on file sizes (ulimit -f) shows as an error then, not as our end. Unlike an ignored signal, one with a
         // handler is as ever in the command.
@@ -216,12 +222,12 @@ impl Options {
         signal_hook::flag::register(libc::SIGXFSZ, too_large).map_err(signals::refused)?;
         let outcome = if self.live {
             let mut progress = LiveProgress::open(&settings, &interrupted)?;
-            let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
+            let outcome = run_with(&settings, &interrupted, &mut progress, exporter);
             progress.done();
             outcome
         } else {
             let mut progress = SessionProgress::new(self.manual);
-            let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
+            let outcome = run_with(&settings, &interrupted, &mut progress, exporter);
             progress.done();
             outcome
         };
@@ -232,7 +238,7 @@ impl Options {
         advice::add(&mut profile);
         let style = output::style(output::stderr_is_terminal(), &self.tail, false, self.k);
         eprint!("{}", terminal::render(&profile, &style));
-        if let Some(path) = &self.output {
+        if let Some(path) = &settings.recording {
             eprintln!("evenkeel: the recording is in {}", path.display());
         }
         // Where there is no room for one of them, there may be for the other.
@@ -252,6 +258,11 @@ impl Options {
     }
 
     fn settings(&self, subject: Subject, keep: bool) -> Result<Settings, Failure> {
+        if self.summary.is_some() && self.output.is_none() && !self.metrics.are_wanted() {
+            return Err(Failure::Usage(
+                "--summary needs a place for its sums: --output FILE (or a directory), --metrics ADDRESS:PORT or --otlp ENDPOINT".to_owned(),
+            ));
+        }
         let (selector, stop_signal) = selector(self)?;
         let named = named(self)?;
         let keyed = selector.is_keyed();
@@ -282,7 +293,7 @@ impl Options {
             sampling: self.sampling,
             slowest: self.slowest,
             k: self.k,
-            recording: self.output.clone(),
+            recording: self.output.as_deref().map(recording_in),
             options: written(std::env::args().skip(1)),
             summary: self.summary,
             waits: self.waits || !named.is_empty() || keyed,
@@ -298,7 +309,17 @@ fn written(words: impl Iterator<Item = String>) -> String {
     let mut words = words.skip(1).take_while(|word| word != "--");
     while let Some(word) = words.next() {
         let name = word.split('=').next().unwrap_or_default();
-        if ["-o", "--output", "--html", "--json"].contains(&name) {
+        if [
+            "-o",
+            "--output",
+            "--html",
+            "--json",
+            "--metrics",
+            "--otlp",
+            "--top",
+        ]
+        .contains(&name)
+        {
             if name == word {
                 words.next();
             }
@@ -307,6 +328,22 @@ fn written(words: impl Iterator<Item = String>) -> String {
         }
     }
     kept.join(" ")
+}
+
+/// Runs a session, and hands metrics on where that is wanted.
+fn run_with(
+    settings: &Settings,
+    interrupted: &Arc<AtomicBool>,
+    progress: &mut dyn Progress,
+    exporter: Option<Exporter>,
+) -> Result<Outcome, evenkeel_session::Error> {
+    match exporter {
+        Some(exporter) => {
+            let mut both = Exporting::new(progress, exporter);
+            evenkeel_session::profile(settings, interrupted, &mut both)
+        }
+        None => evenkeel_session::profile(settings, interrupted, progress),
+    }
 }
 
 /// Evenkeel's exit code: 1 where the profiled command failed. Errors of evenkeel itself were returned earlier.

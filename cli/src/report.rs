@@ -1,5 +1,7 @@
 //! `evenkeel report`.
 
+mod between;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,8 +10,10 @@ use evenkeel_analysis::Options;
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::{Pick, SLOWEST};
-use evenkeel_recording::{KeptWhole, Meta, Replayed, replay_some};
+use evenkeel_recording::{KeptWhole, Meta, Replayed, replay_between, replay_some};
 use evenkeel_report::{advice, html, json, terminal};
+
+use between::Between;
 
 use crate::output::{self, Failure};
 use crate::progress::Reading;
@@ -25,11 +29,14 @@ Examples:
   evenkeel report run.keel --cohorts
   evenkeel report run.keel --slowest=20 --timeline slowest:3
   evenkeel report monday.keel tuesday.keel
+  evenkeel report --since 14:00 --until 14:10 /var/lib/evenkeel/postgresql
   evenkeel report run.keel --json | jq '.factors[0]'")]
 pub struct Arguments {
-    /// A recording made by `evenkeel profile -o`; several are reported as one
+    /// A recording made by `evenkeel profile -o`, or a directory of recordings; several are reported as one
     #[arg(required = true, value_name = "RECORDING")]
     recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    between: Between,
     #[command(flatten)]
     view: View,
 }
@@ -94,7 +101,13 @@ impl Default for Ranking {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    arguments.view.show(&arguments.recordings)?;
+    let Arguments {
+        recordings,
+        between,
+        view,
+    } = &arguments;
+    let recordings = between.files(recordings)?;
+    view.show_between(&recordings, between)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -107,6 +120,10 @@ impl View {
 
     /// Shows the profile of the recordings.
     pub fn show(&self, recordings: &[PathBuf]) -> Result<(), Failure> {
+        self.show_between(recordings, &Between::default())
+    }
+
+    fn show_between(&self, recordings: &[PathBuf], between: &Between) -> Result<(), Failure> {
         let is_output =
             |path: &&PathBuf| path.extension().is_some_and(|it| it == "json") && !path.exists();
         if let Some(path) = recordings
@@ -119,10 +136,15 @@ impl View {
                 "{path} is no recording: to write JSON to it, write --json={path}"
             )));
         }
-        let defaults = Options::default().timelines;
-        let slowest = self.slowest.unwrap_or_default().max(SLOWEST);
-        let picked = (&self.timeline[..], &defaults[..]);
-        let profile = load_of(recordings, &self.ranking, picked, slowest, &|_| true)?.profile;
+        let profile = match between.moments()? {
+            Some(moments) => load_between(recordings, &self.ranking, moments)?,
+            None => {
+                let defaults = Options::default().timelines;
+                let slowest = self.slowest.unwrap_or_default().max(SLOWEST);
+                let picked = (&self.timeline[..], &defaults[..]);
+                load_of(recordings, &self.ranking, picked, slowest, &|_| true)?.profile
+            }
+        };
         if let Some(path) = &self.html {
             output::write(path, &html::render(&profile))?;
         }
@@ -182,6 +204,24 @@ pub fn load_some(
     wanted: &dyn Fn(&Meta) -> bool,
 ) -> Result<Loaded, Failure> {
     load_of(paths, ranking, (&[], &[]), SLOWEST, wanted)
+}
+
+/// The profile of the minutes of sums between two moments, nanoseconds since 1970.
+fn load_between(
+    paths: &[PathBuf],
+    ranking: &Ranking,
+    moments: [u64; 2],
+) -> Result<Profile, Failure> {
+    let reading = Reading::of(paths);
+    let replayed = replay_between(paths, moments, &reading.progress())?;
+    reading.then("putting the profile together");
+    let name = names(paths);
+    let Some(covered) = &replayed.covered else {
+        return Err(between::nothing(&replayed.meta, &name));
+    };
+    let profile = finished(&replayed, ranking, &[], &[], &name)?;
+    between::say(covered);
+    Ok(profile)
 }
 
 fn load_of(

@@ -11,7 +11,7 @@ use evenkeel_session::{Event, Observer, Settings, Subject};
 use signal_hook::consts::SIGCONT;
 
 use super::diverted::{self, Diverted};
-use super::session;
+use super::{Progress, session};
 use crate::output::{self, Failure};
 use crate::signals;
 
@@ -134,6 +134,12 @@ impl LiveProgress {
         if is_back || resized || !keys.is_empty() || self.drawn.elapsed() >= PERIOD {
             self.draw();
         }
+    }
+}
+
+impl Progress for LiveProgress {
+    fn say(&mut self, text: &str) {
+        self.view.say(text);
     }
 }
 

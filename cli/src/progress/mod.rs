@@ -9,11 +9,18 @@ mod simulate;
 
 use std::sync::Mutex;
 
+use evenkeel_session::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub use live::LiveProgress;
 pub use reading::Reading;
 pub use session::SessionProgress;
+
+/// Shows what a session does, and what is said beside it.
+pub trait Progress: Observer {
+    /// Shows a line that stays.
+    fn say(&mut self, text: &str);
+}
 
 /// A line of text.
 const TEXT: &str = "{prefix}{wide_msg}";

@@ -8,7 +8,7 @@ use evenkeel_report::{names, units, words};
 use evenkeel_session::refine::{Candidate, Step};
 use evenkeel_session::{Event, Observer};
 
-use super::Line;
+use super::{Line, Progress};
 
 /// Factors shown during the run.
 const SHOWN: usize = 3;
@@ -53,8 +53,10 @@ impl SessionProgress {
     pub fn done(&self) {
         self.line.clear();
     }
+}
 
-    fn say(&self, text: &str) {
+impl Progress for SessionProgress {
+    fn say(&mut self, text: &str) {
         self.line.print(&format!("evenkeel: {text}"));
     }
 }
@@ -166,7 +168,9 @@ pub fn message(event: &Event<'_>) -> Option<String> {
             let (shown, what) = (ranking(profile), steps(next));
             format!("after {seconds:.1} s, {intervals} intervals: {shown}; {what}")
         }
-        Event::Started { .. } | Event::Now { .. } | Event::Tick { .. } => return None,
+        Event::Started { .. } | Event::Now { .. } | Event::Minute { .. } | Event::Tick { .. } => {
+            return None;
+        }
     })
 }
 

@@ -1,6 +1,7 @@
 //! The whole analysis of a run: records in, profile out.
 
 mod intake;
+mod last_minute;
 mod observing;
 mod recordings;
 mod slow;
@@ -16,7 +17,7 @@ use crate::intervals::assembler::reader::{Crowded, Lost};
 use crate::intervals::assembler::spans::SwitchedOut;
 use crate::intervals::interval::Reason;
 use crate::intervals::roles::Role;
-use crate::profile::{Node, Profile};
+use crate::profile::{Bin, Node, Profile};
 use crate::rounds::combine::Together;
 use crate::rounds::evidence::{self, Recent};
 use crate::rounds::other_rounds::RoundFindings;
@@ -31,6 +32,7 @@ use crate::sums::round_sums::RoundSums;
 use crate::sums::self_cost::Measured;
 use crate::sums::vectors::ProbeCost;
 use intake::Intake;
+pub use last_minute::LastMinute;
 
 /// Of the paths that rounds taken together do not share, those with smaller shares are not listed.
 const SHARE_LOST_MIN: f64 = 0.01;
@@ -191,6 +193,17 @@ impl Analysis {
     /// All intervals so far, recorded or not, by class of latency ([`evenkeel_wire::latency_class`]).
     pub fn latencies(&self) -> &[u64] {
         self.intake.latencies.by_class()
+    }
+
+    /// The same as bins of a histogram, without empty ones.
+    pub fn latency_bins(&self, ticks_per_ns: f64) -> Vec<Bin> {
+        let classes = self.intake.latencies.classes();
+        let bins = classes.map(|(from, to, count)| Bin {
+            from_ns: from / ticks_per_ns,
+            to_ns: to / ticks_per_ns,
+            count,
+        });
+        bins.collect()
     }
 
     /// Intervals for which those stand that were seen so far, in the whole run.

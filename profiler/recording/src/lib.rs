@@ -53,7 +53,7 @@ pub use merge::merge;
 pub use observe::{Interval, Minute, Observation, Recorded};
 pub use progress::Progress;
 pub use read::{KeptWhole, Replay, Replayed};
-pub use several::{attributes, replay_files, replay_some};
+pub use several::{attributes, first_meta, replay_between, replay_files, replay_some};
 pub use write::Writer;
 
 use evenkeel_analysis::sites::{Site, SiteTable};

@@ -1,5 +1,6 @@
 //! One of several recordings, after its first replay.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use evenkeel_analysis::fleet::joint::Scouted;
@@ -21,6 +22,8 @@ pub(crate) struct Part {
     pub(crate) cut: bool,
     /// It is one of those that are wanted.
     pub(crate) wanted: bool,
+    /// [`crate::Replayed::covered`].
+    pub(crate) covered: Option<Range<u64>>,
 }
 
 impl Part {

@@ -1,9 +1,10 @@
 //! Reading a recording, and replaying it through the analysis.
 
+use std::ops::Range;
 use std::path::Path;
 
 use evenkeel_analysis::SLOWEST;
-use evenkeel_analysis::fleet::minutes::Minute;
+use evenkeel_analysis::fleet::minutes::{Between, Minute};
 use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::SiteTable;
@@ -27,6 +28,8 @@ pub struct Replayed {
     pub analysis: Analysis,
     /// The file ends inside a chunk, or without a last word: the run was cut.
     pub cut: bool,
+    /// Where only the minutes between two moments count: when the first began and the last ended, nanoseconds since 1970.
+    pub covered: Option<Range<u64>>,
 }
 
 impl Replayed {
@@ -73,6 +76,8 @@ struct Keeps {
     pieces: bool,
     /// Waits are not followed where they could be.
     without_waits: bool,
+    /// Of sums, the minutes between two moments alone, nanoseconds since 1970.
+    between: Option<[u64; 2]>,
 }
 
 /// Reads a recording.
@@ -116,6 +121,11 @@ impl Replay {
     /// Replays it as if it had been recorded without waits.
     pub(crate) fn ignore_waits(&mut self) {
         self.keeps.without_waits = true;
+    }
+
+    /// Of its sums, the minutes between two moments count.
+    pub(crate) fn keep_between(&mut self, between: Option<[u64; 2]>) {
+        self.keeps.between = between;
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -184,6 +194,22 @@ impl Replay {
         Ok(Some(reading.finished(cut)))
     }
 
+    /// What the first recording of the file says first.
+    pub(crate) fn first_meta(mut self) -> Result<Option<Meta>, Error> {
+        loop {
+            match self.chunks.next()? {
+                Chunk::Body(b'M', body) => {
+                    let meta = Meta::read(&body);
+                    return meta
+                        .map(Some)
+                        .map_err(|error| self.chunks.damaged(&error.to_string()));
+                }
+                Chunk::Body(..) => {}
+                Chunk::End | Chunk::Cut => return Ok(None),
+            }
+        }
+    }
+
     /// Passes over the next recording of the file; what explains it, nothing after the last one.
     pub(crate) fn next_meta(&mut self) -> Result<Option<Meta>, Error> {
         if self.is_at_end {
@@ -222,6 +248,12 @@ struct Reading<'t> {
     beside: PlanChange,
     /// When the next minute began.
     minute_began: Option<u64>,
+    /// Which minutes count, where not all do.
+    between: Option<Between>,
+    /// Then: intervals that were not recorded in the minute whose sums come next, each with the largest latency so far.
+    unrecorded: Vec<(Vec<(usize, u64)>, u64)>,
+    /// Then: how many were in the minutes that count.
+    sampled_out: u64,
     records: Vec<Record>,
 }
 
@@ -237,6 +269,11 @@ impl<'t> Reading<'t> {
             rounds: Vec::new(),
             beside: PlanChange::default(),
             minute_began: None,
+            between: keeps
+                .between
+                .map(|[since, until]| Between::new(since..until)),
+            unrecorded: Vec::new(),
+            sampled_out: 0,
             records: Vec::new(),
         }
     }
@@ -288,6 +325,10 @@ impl<'t> Reading<'t> {
     }
 
     fn take_records(&mut self, body: &[u8]) -> Option<()> {
+        // They are no sums of a minute.
+        if self.between.is_some() {
+            return Some(());
+        }
         let mut records = std::mem::take(&mut self.records);
         let thread = self
             .translation
@@ -301,12 +342,19 @@ impl<'t> Reading<'t> {
     fn take_unrecorded(&mut self, body: &[u8]) -> Option<()> {
         let (max_ticks, mut by_class) = bodies::unrecorded(body)?;
         let max_ticks = self.translation.latencies(max_ticks, &mut by_class);
+        if self.between.is_some() {
+            self.unrecorded.push((by_class, max_ticks));
+            return Some(());
+        }
         self.begun().count_unrecorded(&by_class, max_ticks);
         Some(())
     }
 
     fn take_slow_stack(&mut self, body: &[u8]) -> Option<()> {
         let stack = bodies::slow_stack(body)?;
+        if self.between.is_some() {
+            return Some(());
+        }
         let ratio = self.translation.ratio.unwrap_or(1.0);
         self.begun().slow_stack(&stack, ratio);
         Some(())
@@ -324,6 +372,15 @@ impl<'t> Reading<'t> {
     fn take_minute(&mut self, body: &[u8]) -> Option<()> {
         let mut minute = Minute::read(body)?;
         minute.began_unix_ns = self.minute_began.take();
+        if let Some(between) = &mut self.between {
+            let unrecorded = std::mem::take(&mut self.unrecorded);
+            if between.cut(&mut minute) {
+                for (by_class, max_ticks) in unrecorded {
+                    self.sampled_out += by_class.iter().map(|(_, count)| count).sum::<u64>();
+                    self.begun().count_unrecorded(&by_class, max_ticks);
+                }
+            }
+        }
         let Translation { probes, ratio, .. } = self.translation;
         self.begun().add_minute(&minute, probes, *ratio)
     }
@@ -376,8 +433,16 @@ impl<'t> Reading<'t> {
     fn finished(mut self, cut: bool) -> Replayed {
         self.sites.root.clone_from(&self.meta.root);
         self.sites.root_height = self.meta.root_height;
+        let covered = self.between.as_ref().and_then(Between::covered);
+        if self.between.is_some() {
+            self.meta.facts.sampled_out = self.sampled_out;
+            if let (Some(machine), Some(covered)) = (&mut self.meta.facts.machine, &covered) {
+                machine.seconds = (covered.end - covered.start) as f64 / 1e9;
+            }
+        }
         Replayed {
             cut: cut || !self.meta.complete,
+            covered,
             analysis: self.analysis.expect("begun at the end at the latest"),
             meta: self.meta,
             sites: self.sites,

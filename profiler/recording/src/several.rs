@@ -1,5 +1,6 @@
 //! Several recordings replayed as one ([`evenkeel_analysis::fleet::joint`] says how).
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::Analysis;
@@ -20,6 +21,7 @@ pub(crate) struct Recordings {
     only: Option<Replayed>,
     /// Intervals that are handed on come with their critical paths.
     pub(crate) pieces: bool,
+    between: Option<[u64; 2]>,
     progress: Progress,
 }
 
@@ -85,6 +87,34 @@ pub fn replay_some(
     }
 }
 
+/// The same of all recordings, and of their minutes of sums those alone of which a part is between two moments, nanoseconds since 1970.
+///
+/// # Errors
+/// As [`replay_files`].
+pub fn replay_between(
+    paths: &[PathBuf],
+    between: [u64; 2],
+    progress: &Progress,
+) -> Result<Replayed, Error> {
+    let wanted = Wanted {
+        between: Some(between),
+        ..Wanted::default()
+    };
+    let mut scouted = scout(paths, &wanted, progress)?;
+    match scouted.only.take() {
+        Some(replayed) => Ok(replayed),
+        None => scouted.together(None, None),
+    }
+}
+
+/// What a file says first of its first recording; nothing where it says nothing.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn first_meta(path: &Path) -> Result<Option<Meta>, Error> {
+    Replay::open(path)?.first_meta()
+}
+
 /// Whether recordings may be of different programs and intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alike {
@@ -105,6 +135,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) alike: Alike,
     /// Waits are not followed where they could be.
     pub(crate) without_waits: bool,
+    /// Of sums, the minutes between two moments alone, nanoseconds since 1970.
+    pub(crate) between: Option<[u64; 2]>,
 }
 
 impl Default for Wanted<'_> {
@@ -115,6 +147,7 @@ impl Default for Wanted<'_> {
             again: false,
             alike: Alike::MustBe,
             without_waits: false,
+            between: None,
         }
     }
 }
@@ -144,6 +177,7 @@ pub(crate) fn scout(
         if wanted.without_waits {
             replay.ignore_waits();
         }
+        replay.keep_between(wanted.between);
         while let Some(replayed) = replay.next(None)? {
             let part = Part {
                 path: path.clone(),
@@ -153,6 +187,7 @@ pub(crate) fn scout(
                 sites: replayed.sites.clone(),
                 scouted: replayed.analysis.scouted(),
                 cut: replayed.cut,
+                covered: replayed.covered.clone(),
                 wanted: (wanted.of)(&replayed.meta),
             };
             if part.wanted {
@@ -173,6 +208,7 @@ pub(crate) fn scout(
         all,
         only,
         pieces: false,
+        between: wanted.between,
         progress: progress.clone(),
     })
 }
@@ -301,6 +337,7 @@ impl Recordings {
         Ok(Replayed {
             meta,
             cut: union.parts.iter().any(|part| part.cut),
+            covered: covered(&union.parts),
             sites: union.sites,
             analysis,
         })
@@ -308,8 +345,16 @@ impl Recordings {
 
     /// Opens one of the files once more.
     pub(crate) fn reopen(&self, path: &Path) -> Result<Replay, Error> {
-        Replay::open_counted(path, &self.progress)
+        let mut replay = Replay::open_counted(path, &self.progress)?;
+        replay.keep_between(self.between);
+        Ok(replay)
     }
+}
+
+/// From the first beginning to the last end.
+fn covered(parts: &[&Part]) -> Option<Range<u64>> {
+    let all = parts.iter().filter_map(|part| part.covered.clone());
+    all.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
 }
 
 pub(crate) fn changed(path: &Path) -> Error {

@@ -49,7 +49,6 @@ use evenkeel_recording::{Meta, Writer};
 use kernel::Kernel;
 use refiner::Refiner;
 use sink::RecordSink;
-use thread_names::ThreadNames;
 
 /// Pause between two drains: each wakes a processor that the target may be using. The shorter while rings fill quickly.
 const DRAIN_PERIODS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
@@ -124,16 +123,7 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         modules: Modules::default(),
         refiner: Refiner::new(settings.planting, settings.limits),
         drain: Drain::default(),
-        sink: RecordSink {
-            analysis: None,
-            waits: settings.waits,
-            early_changes: Vec::new(),
-            writer,
-            names: ThreadNames::default(),
-            sums_only: settings.summary.is_some(),
-            minute_began_unix_ns: clock.started().unix_ns,
-            sites_written: 0,
-        },
+        sink: RecordSink::new(settings, clock.started().unix_ns, writer, observer),
         kernel,
         duty_cycle: DutyCycle::new(
             settings.limits.overhead_max,
@@ -246,6 +236,7 @@ impl Session<'_> {
             if last_flush.elapsed() >= Duration::from_secs(1) {
                 last_flush = Instant::now();
                 self.checkpoint();
+                self.show_minute(observer);
             }
             std::thread::sleep(match self.slow.is_sampling() {
                 true => DRAIN_PERIODS[0],
@@ -547,6 +538,15 @@ impl Session<'_> {
         }
     }
 
+    /// The profile of the minute that has ended, if one has.
+    fn show_minute(&mut self, observer: &mut dyn Observer) {
+        if self.sink.minute_alone.is_some() {
+            let (options, facts) = (self.options(), self.facts());
+            let sites = &self.refiner.plan.sites;
+            self.sink.show_minute(sites, &options, &facts, observer);
+        }
+    }
+
     /// Asks all processes to take their hooks out; each does at its next interval.
     fn detach(&mut self) {
         self.arena
@@ -557,7 +557,7 @@ impl Session<'_> {
 }
 
 /// Name of this machine; empty where it is not known.
-pub(crate) fn host() -> String {
+pub fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
     name.unwrap_or_default().trim().to_owned()
 }

@@ -36,6 +36,20 @@ impl RunCounts {
         self.dropped += other.dropped;
     }
 
+    /// What was counted after `before` was all there was. The largest closure error is that of all.
+    pub(crate) fn since(&self, before: &RunCounts) -> RunCounts {
+        let mut since = *self;
+        since.seen = self.seen.saturating_sub(before.seen);
+        since.represented = self.represented.saturating_sub(before.represented);
+        for (mine, before) in since.discarded.iter_mut().zip(before.discarded) {
+            *mine = mine.saturating_sub(before);
+        }
+        since.closure_checked = self.closure_checked.saturating_sub(before.closure_checked);
+        since.dropped = self.dropped.saturating_sub(before.dropped);
+        since.lost = self.lost.since(before.lost);
+        since
+    }
+
     /// Counts the check of a vector's closure (`variance.md`, section 3): its times add up to the latency, or the interval is left out.
     pub(crate) fn check_closure(&mut self, error: u64) -> Result<(), Reason> {
         self.closure_checked += 1;

@@ -181,13 +181,20 @@ impl Histogram {
         }
     }
 
-    /// What was added after `before` was all there was. The largest latency is that of all.
+    /// What was added after `before` was all there was. The largest latency is that of all, or the end of the last bucket that has
+    /// something.
     pub(crate) fn since(&self, before: &Histogram) -> Histogram {
         let mut since = self.clone();
         for (bucket, before) in since.buckets.iter_mut().zip(&before.buckets) {
             bucket.combine(before, false);
         }
         since.intervals -= before.intervals;
+        let last = since
+            .buckets
+            .iter()
+            .rposition(|bucket| bucket.intervals > 0);
+        let end = last.map_or(0, |at| lower_bound(at + 1) - 1);
+        since.latency_max = since.latency_max.min(end);
         since
     }
 

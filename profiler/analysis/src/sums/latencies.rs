@@ -136,7 +136,7 @@ impl Latencies {
     }
 
     /// Classes that have intervals: lower bound, upper bound, both in ticks, and how many.
-    fn classes(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
         let occupied = self
             .by_class
             .iter()

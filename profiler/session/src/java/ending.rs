@@ -127,11 +127,8 @@ impl Session<'_> {
             }
             self.summed = Some(Instant::now());
         }
-        if self.records.sink.writer.is_none() {
-            return;
-        }
-        let meta = self.meta(false);
-        if let Some(writer) = &mut self.records.sink.writer {
+        let meta = self.records.sink.writer.is_some().then(|| self.meta(false));
+        if let (Some(writer), Some(meta)) = (&mut self.records.sink.writer, meta) {
             writer.meta(&meta);
         }
         if self.records.sink.sums_only {

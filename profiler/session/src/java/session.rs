@@ -144,6 +144,7 @@ impl<'a> Session<'a> {
             if last_flush.elapsed() >= Duration::from_secs(1) {
                 last_flush = Instant::now();
                 self.checkpoint();
+                self.show_minute(observer);
             }
             std::thread::sleep(self.records.period);
         }
@@ -279,6 +280,15 @@ impl<'a> Session<'a> {
             probes: self.plan.planted(),
             seconds: self.hooked.map_or(0.0, |at| at.elapsed().as_secs_f64()),
         });
+    }
+
+    /// The profile of the minute that has ended, if one has.
+    fn show_minute(&mut self, observer: &mut dyn Observer) {
+        if self.records.sink.minute_alone.is_some() {
+            let (options, facts) = (self.options(), self.facts());
+            let sink = &mut self.records.sink;
+            sink.show_minute(&self.plan.sites, &options, &facts, observer);
+        }
     }
 
     /// The profile as it is now, for who wants to see it.

@@ -23,7 +23,6 @@ use crate::launch;
 use crate::lease::Lease;
 use crate::profile::duty_cycle::DutyCycle;
 use crate::profile::sink::RecordSink;
-use crate::profile::thread_names::ThreadNames;
 use crate::profile::{Event, IntervalSelector, Observer, Planting, Settings, Subject};
 
 /// How long a command may take until its JVM can be attached to.
@@ -121,16 +120,7 @@ pub(super) fn start<'a>(
     let records = Records {
         knows_threads: !namespace::is_foreign(jvm.pid()),
         drain: Drain::default(),
-        sink: RecordSink {
-            analysis: None,
-            waits: false,
-            early_changes: Vec::new(),
-            writer,
-            names: ThreadNames::default(),
-            sums_only: settings.summary.is_some(),
-            minute_began_unix_ns: clock.started().unix_ns,
-            sites_written: 0,
-        },
+        sink: RecordSink::new(settings, clock.started().unix_ns, writer, observer),
         duty_cycle: DutyCycle::new(settings.limits.overhead_max, settings.sampling, false),
         clock,
         period: Records::FIRST_PERIOD,

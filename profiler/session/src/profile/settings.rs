@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use evenkeel_analysis::profile::{Profile, SamplingRule};
+use evenkeel_analysis::profile::{Bin, Profile, SamplingRule};
 use evenkeel_attach::{namespace, process};
 
 use crate::error::Error;
@@ -154,6 +154,13 @@ pub enum Event<'a> {
         /// The profile as it is now, of the round that the report would rest on.
         profile: &'a Profile,
     },
+    /// A minute has ended, or what [`Settings::summary`] says instead: for who wants it ([`Observer::wants_minutes`]).
+    Minute {
+        /// The profile of its intervals alone.
+        profile: &'a Profile,
+        /// The latencies of all its intervals, also of those that were not recorded.
+        latencies: &'a [Bin],
+    },
     /// A moment has passed.
     Tick {
         /// Intervals seen.
@@ -181,6 +188,11 @@ pub trait Observer {
     /// Whether the profile as it is now is wanted, as [`Event::Now`]. Asked ten times a second; making it takes milliseconds, and more
     /// where the variance tree is large.
     fn wants_profile(&mut self) -> bool {
+        false
+    }
+
+    /// Whether the profile of each minute is wanted, as [`Event::Minute`]. Asked once, at the beginning.
+    fn wants_minutes(&self) -> bool {
         false
     }
 

@@ -4,10 +4,14 @@ use std::time::{Instant, SystemTime};
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::SwitchedOut;
+use evenkeel_analysis::analysis::LastMinute;
 use evenkeel_analysis::rounds::plans::PlanChange;
+use evenkeel_analysis::sites::SiteTable;
 use evenkeel_analysis::slow::SlowStack;
+use evenkeel_analysis::{Options, RunFacts};
 use evenkeel_wire::Record;
 
+use super::settings::{Event, Observer, Settings};
 use crate::clock::unix_ns;
 use crate::drain::Sink;
 use crate::profile::thread_names::ThreadNames;
@@ -30,9 +34,34 @@ pub struct RecordSink {
     pub minute_began_unix_ns: u64,
     /// Sites that the recording has.
     pub sites_written: usize,
+    /// What the last minute is told apart by, where somebody wants it.
+    pub last_minute: Option<LastMinute>,
+    /// The last minute by itself, until somebody takes it.
+    pub minute_alone: Option<Analysis>,
 }
 
 impl RecordSink {
+    /// Nothing came yet. `began_unix_ns`: when the session began.
+    pub fn new(
+        settings: &Settings,
+        began_unix_ns: u64,
+        writer: Option<Writer>,
+        observer: &dyn Observer,
+    ) -> RecordSink {
+        RecordSink {
+            analysis: None,
+            waits: settings.waits,
+            early_changes: Vec::new(),
+            writer,
+            names: ThreadNames::default(),
+            sums_only: settings.summary.is_some(),
+            minute_began_unix_ns: began_unix_ns,
+            sites_written: 0,
+            last_minute: observer.wants_minutes().then(LastMinute::default),
+            minute_alone: None,
+        }
+    }
+
     /// The recording, if it is one of records.
     fn of_records(&mut self) -> Option<&mut Writer> {
         self.writer.as_mut().filter(|_| !self.sums_only)
@@ -47,11 +76,35 @@ impl RecordSink {
 
     /// Records what was added to the sums since this was last done.
     pub fn keep_sums(&mut self) {
-        if let (Some(analysis), Some(writer)) = (&mut self.analysis, &mut self.writer) {
-            let mut minute = analysis.minute();
-            let now = unix_ns(SystemTime::now());
-            minute.began_unix_ns = Some(std::mem::replace(&mut self.minute_began_unix_ns, now));
+        let Some(analysis) = &mut self.analysis else {
+            return;
+        };
+        let mut minute = analysis.minute();
+        let now = unix_ns(SystemTime::now());
+        minute.began_unix_ns = Some(std::mem::replace(&mut self.minute_began_unix_ns, now));
+        if let Some(writer) = &mut self.writer {
             writer.minute(&minute);
+        }
+        if let Some(last_minute) = &mut self.last_minute {
+            self.minute_alone = Some(last_minute.alone(&minute, analysis));
+        }
+    }
+
+    /// Hands the profile of the minute that has ended on, if there is one; `facts` are those of the whole run.
+    pub fn show_minute(
+        &mut self,
+        sites: &SiteTable,
+        options: &Options,
+        facts: &RunFacts,
+        observer: &mut dyn Observer,
+    ) {
+        if let (Some(minute), Some(last_minute)) = (self.minute_alone.take(), &mut self.last_minute)
+        {
+            let profile = minute.finished(sites, options, &last_minute.facts(facts));
+            observer.event(&Event::Minute {
+                profile: &profile,
+                latencies: &minute.latency_bins(options.ticks_per_ns),
+            });
         }
     }
 
@@ -108,6 +161,9 @@ impl Sink for RecordSink {
         }
         if let Some(writer) = &mut self.writer {
             writer.unrecorded(by_class, max_ticks);
+        }
+        if let Some(last_minute) = &mut self.last_minute {
+            last_minute.count_unrecorded(by_class, max_ticks);
         }
     }
 

@@ -5,6 +5,7 @@
 //! number of intervals. When it is read ([`Minute::read`]), a minute is one block of the jackknife, so a profile of a
 //! few minutes has coarse errors. Only sums are kept: neither single intervals, nor waiters and wakers.
 
+mod between;
 mod encode;
 mod numbers;
 mod together;
@@ -19,6 +20,7 @@ use crate::sums::histogram::Histogram;
 use crate::sums::paths::{Path, Paths};
 use crate::sums::round_sums::RoundSums;
 use crate::sums::self_cost::Windows;
+pub use between::Between;
 pub(crate) use together::Renamed;
 
 /// A minute, of all rounds that have sums.

@@ -61,6 +61,14 @@ impl Lost {
             ticks: self.ticks.saturating_add(other.ticks),
         }
     }
+
+    /// Those after `before` were all there were.
+    pub fn since(self, before: Lost) -> Lost {
+        Lost {
+            intervals: self.intervals.saturating_sub(before.intervals),
+            ticks: self.ticks.saturating_sub(before.ticks),
+        }
+    }
 }
 
 /// The same by the generation of the plan under which they began: what loses records under one need not under the next.
