@@ -15,6 +15,9 @@ use std::sync::{Mutex, OnceLock};
 use crate::error::Refused;
 use crate::mounting;
 
+/// Numbers that are kept, at most, of processes and threads that may have ended.
+const KNOWN_MAX: usize = 1 << 16;
+
 /// The namespace that this process has entered, once for all.
 static ENTERED: OnceLock<Namespace> = OnceLock::new();
 
@@ -113,22 +116,11 @@ fn mount(pid: i32) -> Result<OwnedFd, Refused> {
 
 /// The number by which system calls of this process know one of the entered namespace. 0, which is nobody, for one that has ended.
 pub fn outer(inner: i32) -> i32 {
-    let Some(namespace) = ENTERED.get() else {
-        return inner;
-    };
-    if let Some(outer) = namespace.asked(inner) {
-        return outer;
-    }
-    let mut known = namespace
-        .outer
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    match known.get(&inner) {
-        Some(&outer) if namespace.number_of(outer) == Some(inner) => outer,
-        _ => {
-            *known = namespace.all();
-            known.get(&inner).copied().unwrap_or(0)
-        }
+    match ENTERED.get() {
+        Some(namespace) => namespace
+            .asked(inner)
+            .unwrap_or_else(|| namespace.searched(inner)),
+        None => inner,
     }
 }
 
@@ -142,7 +134,7 @@ pub fn inner(outer: i32) -> Option<i32> {
 
 impl Namespace {
     /// The number by which this process knows one of the namespace, as the kernel says (`NS_GET_PID_FROM_PIDNS` of ioctl_nsfs(2), Linux 6.11);
-    /// 0 where nobody has it. `None` from an older kernel, where all processes have to be looked at.
+    /// 0 where nobody has it. `None` from an older kernel.
     fn asked(&self, inner: i32) -> Option<i32> {
         const PID_FROM_NAMESPACE: libc::c_ulong = 0x8004_b706;
         // SAFETY: the argument is a number.
@@ -152,27 +144,86 @@ impl Namespace {
         }
     }
 
+    /// The same where the kernel does not say it: a process is a child of its parent in every namespace. Only where no ancestor is known,
+    /// all processes of the machine are looked at.
+    fn searched(&self, inner: i32) -> i32 {
+        let mut known = self
+            .outer
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(outer) = self.still_known(&known, inner) {
+            return outer;
+        }
+        let Some(process) = self.field(inner, "Tgid") else {
+            return 0;
+        };
+        let mut found = self.descended(&known, process);
+        if found.is_none() || known.len() > KNOWN_MAX {
+            *known = self.all();
+            found = self.descended(&known, process);
+        }
+        match found {
+            Some(outer) if process == inner => {
+                known.insert(inner, outer);
+                outer
+            }
+            Some(outer) => {
+                known.extend(self.threads_of(outer));
+                known.get(&inner).copied().unwrap_or(0)
+            }
+            None => 0,
+        }
+    }
+
+    fn still_known(&self, known: &HashMap<i32, i32>, inner: i32) -> Option<i32> {
+        let outer = *known.get(&inner)?;
+        (self.number_of(outer) == Some(inner)).then_some(outer)
+    }
+
+    /// A process that is known, or a descendant of one.
+    fn descended(&self, known: &HashMap<i32, i32>, process: i32) -> Option<i32> {
+        if let Some(outer) = self.still_known(known, process) {
+            return Some(outer);
+        }
+        // 0 for the first of the namespace, and for one that came from outside.
+        let parent = self.field(process, "PPid").filter(|&parent| parent != 0)?;
+        let parent = self.descended(known, parent)?;
+        let mut children = children(parent).into_iter();
+        children.find(|&child| self.number_at_level(child) == Some(process))
+    }
+
     fn number_of(&self, outer: i32) -> Option<i32> {
         let is_inside = identity(&outer.to_string()).as_ref() == Some(&self.identity);
-        numbers(outer)
-            .filter(|_| is_inside)?
-            .get(self.level)
-            .copied()
+        self.number_at_level(outer).filter(|_| is_inside)
+    }
+
+    /// The number in the namespace of what is in there, or in a namespace below it.
+    fn number_at_level(&self, outer: i32) -> Option<i32> {
+        numbers(outer)?.get(self.level).copied()
+    }
+
+    /// A number that `/proc` of the namespace has of a process or thread.
+    fn field(&self, inner: i32, name: &str) -> Option<i32> {
+        let folder = format!("/proc/self/fd/{}/{inner}", self.proc.as_raw_fd());
+        line(&folder, name)?.parse().ok()
     }
 
     /// All threads of the namespace.
     fn all(&self) -> HashMap<i32, i32> {
-        let mut found = HashMap::new();
-        for process in listed("/proc") {
-            if identity(&process.to_string()).as_ref() != Some(&self.identity) {
-                continue;
-            }
-            for thread in listed(&format!("/proc/{process}/task")) {
-                let number = numbers(thread).and_then(|numbers| numbers.get(self.level).copied());
-                found.extend(number.map(|number| (number, thread)));
-            }
-        }
-        found
+        let mut processes = listed("/proc");
+        processes.retain(|&process| self.number_of(process).is_some());
+        let threads = processes
+            .into_iter()
+            .map(|process| self.threads_of(process));
+        threads.flatten().collect()
+    }
+
+    /// The threads of a process of the namespace, by their numbers there.
+    fn threads_of(&self, process: i32) -> Vec<(i32, i32)> {
+        let threads = listed(&format!("/proc/{process}/task")).into_iter();
+        threads
+            .filter_map(|thread| Some((self.number_at_level(thread)?, thread)))
+            .collect()
     }
 }
 
@@ -182,6 +233,17 @@ fn listed(folder: &str) -> Vec<i32> {
     names.collect()
 }
 
+/// The children of all threads of a process. None from a kernel without CONFIG_PROC_CHILDREN.
+fn children(process: i32) -> Vec<i32> {
+    let threads = listed(&format!("/proc/{process}/task")).into_iter();
+    let lists = threads.filter_map(|thread| {
+        fs::read_to_string(format!("/proc/{process}/task/{thread}/children")).ok()
+    });
+    let children: Vec<String> = lists.collect();
+    let words = children.iter().flat_map(|list| list.split_whitespace());
+    words.filter_map(|word| word.parse().ok()).collect()
+}
+
 /// What distinguishes the pid namespace of a process of this process' own `/proc`.
 fn identity(pid: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
@@ -189,8 +251,97 @@ fn identity(pid: &str) -> Option<PathBuf> {
 
 /// Its numbers in this process' own namespace and in those below, down to its own.
 fn numbers(pid: i32) -> Option<Vec<i32>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    let line = line(&format!("/proc/{pid}"), "NSpid")?;
     let numbers: Result<Vec<i32>, _> = line.split_ascii_whitespace().map(str::parse).collect();
     numbers.ok().filter(|numbers| !numbers.is_empty())
+}
+
+/// What a line of a process' `status` says.
+fn line(folder: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("{folder}/status")).ok()?;
+    let mut lines = text.lines();
+    let found = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(found.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A shell in a namespace of its own, with a child in it and one more in a namespace below.
+    struct Started(Child);
+
+    impl Started {
+        fn new() -> Option<Started> {
+            // SAFETY: no arguments.
+            if unsafe { libc::geteuid() } != 0 {
+                eprintln!("not root, who alone makes namespaces everywhere: nothing was tested");
+                return None;
+            }
+            let mut command = Command::new("unshare");
+            let inside = "sleep 1000 & unshare --pid --fork --kill-child sleep 1000 & wait";
+            command.args(["--pid", "--fork", "--kill-child", "sh", "-c", inside]);
+            let child = command.stdin(Stdio::null()).spawn().ok()?;
+            Some(Started(child))
+        }
+
+        /// The first process of the namespace.
+        fn first(&self) -> i32 {
+            wait_for(|| children(self.0.id() as i32).first().copied())
+        }
+    }
+
+    impl Drop for Started {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    fn namespace_of(pid: i32, known: &[(i32, i32)]) -> Namespace {
+        let of = link(pid).expect("a namespace");
+        Namespace {
+            proc: mounting::proc_of(&of).expect("root mounts /proc"),
+            of: of.into(),
+            identity: identity(&pid.to_string()).expect("a namespace"),
+            level: numbers(pid).expect("numbers").len() - 1,
+            outer: Mutex::new(known.iter().copied().collect()),
+        }
+    }
+
+    #[test]
+    fn numbers_are_found_from_ancestors_as_the_kernel_says_them() {
+        let Some(started) = Started::new() else {
+            return;
+        };
+        let first = started.first();
+        // Two children, of which the second has one in a namespace below.
+        let all = wait_for(|| {
+            let below = children(first);
+            let nested: Vec<i32> = below.iter().flat_map(|&child| children(child)).collect();
+            (below.len() == 2 && nested.len() == 1).then(|| [below, nested].concat())
+        });
+        for known in [&[(1, first)][..], &[]] {
+            let namespace = namespace_of(first, known);
+            for &outer in &all {
+                let inner = namespace.number_at_level(outer).expect("a number");
+                assert_eq!(namespace.searched(inner), outer, "{known:?}");
+                if let Some(said) = namespace.asked(inner) {
+                    assert_eq!(said, outer);
+                }
+            }
+            assert_eq!(namespace.searched(i32::MAX), 0, "nobody has that");
+        }
+    }
 }
