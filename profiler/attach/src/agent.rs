@@ -19,6 +19,7 @@ use crate::loader_lock;
 use crate::permission::{self, not_permitted};
 use crate::process::{self, Mapping};
 use crate::safe_point::SafePoints;
+use crate::seccomp;
 use crate::tracer::{Memory, Tracee};
 use crate::visit::{Functions, Visit, bit};
 
@@ -31,6 +32,7 @@ const SEARCH_LIMIT: Duration = Duration::from_secs(1);
 /// Why an agent is not loaded into a child that could never open a library.
 const FORKED_WHILE_LOADING: &str = "it was forked while another thread of its parent was opening or closing a library. Opening a library in such a child waits for ever, for Evenkeel as for the program itself. Restart it, or start its server with `evenkeel profile`";
 /// Why nothing can be called in a process.
+const FILTER_CAME: &str = "it has just installed a filter of system calls (seccomp); attach again, and the filter is looked at";
 const NO_GLIBC: &str = "it has no glibc (it is statically linked, built for musl, or its libraries cannot be read); use a build that is dynamically linked with glibc";
 /// No descriptor.
 const NONE: i32 = -1;
@@ -171,6 +173,7 @@ pub struct Injected {
 /// # Errors
 /// The reason why not; the process continues as before.
 pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Injected, Refused> {
+    let filters = seccomp::counts(pid);
     permission::check(pid)?;
     permission::of_this_namespace(pid)?;
     let target = Target::open_started(pid)?;
@@ -181,7 +184,7 @@ pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Inje
             why: FORKED_WHILE_LOADING.to_owned(),
         });
     }
-    let mut visit = target.visit()?;
+    let mut visit = target.visit(&filters)?;
     let joined = join(&mut visit, &target, agent, base, arena);
     let stood_still = visit.end();
     joined.map_err(|why| Refused::Failed { pid, why })?;
@@ -200,7 +203,7 @@ pub fn poll(pid: i32, agent: &AgentFile) -> Result<Duration, Refused> {
     let Some(base) = agent.base(&target.mappings, &target.memory) else {
         return Ok(Duration::ZERO);
     };
-    let mut visit = target.visit()?;
+    let mut visit = target.visit(&seccomp::counts(pid))?;
     let polled = visit.call(base + agent.poll, [0; 6]);
     let stood_still = visit.end();
     polled.map_err(|why| Refused::Failed { pid, why })?;
@@ -470,8 +473,8 @@ impl Target {
         Some(unread.unreadable())
     }
 
-    /// Stops a thread at a safe point.
-    fn visit(&self) -> Result<Visit<'_>, Refused> {
+    /// Stops a thread at a safe point. It may have no other number of filters than these: another has come since they were judged.
+    fn visit(&self, filters: &HashSet<Option<String>>) -> Result<Visit<'_>, Refused> {
         let functions = self.functions()?;
         let mut safe_points = SafePoints::new(&self.files, &self.mappings);
         let began = Instant::now();
@@ -493,6 +496,12 @@ impl Target {
                     }
                     Err(_) => continue,
                 };
+                if !filters.contains(&seccomp::count(tid)) {
+                    return Err(Refused::Unfit {
+                        pid: self.pid,
+                        why: FILTER_CAME.to_owned(),
+                    });
+                }
                 let Ok(registers) = Registers::read(tracee.number) else {
                     continue;
                 };

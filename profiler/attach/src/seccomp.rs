@@ -99,6 +99,18 @@ fn unreadable(error: &io::Error) -> String {
     )
 }
 
+/// How many filters the threads of a process have.
+pub(crate) fn counts(pid: i32) -> HashSet<Option<String>> {
+    let threads = process::threads(pid).unwrap_or_default().into_iter();
+    threads.map(count).collect()
+}
+
+/// How many filters a thread has; where the kernel does not count them (before 5.9), whether it has any.
+pub(crate) fn count(tid: i32) -> Option<String> {
+    let counted = process::status(tid, "Seccomp_filters");
+    counted.or_else(|| process::status(tid, "Seccomp"))
+}
+
 /// A thread with filters.
 #[derive(Clone, Debug)]
 struct Thread {

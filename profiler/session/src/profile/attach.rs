@@ -38,6 +38,7 @@ impl Session<'_> {
             if wanted != ModuleState::Wanted as u32 {
                 continue;
             }
+            self.filters.before(pid);
             match target.attach(pid, &self.arena) {
                 Ok(injected) => {
                     self.injected += 1;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_attach::process;
+use evenkeel_attach::namespace;
 use evenkeel_wire::{Frozen, RingState};
 
 use crate::arena::Arena;
@@ -23,6 +23,13 @@ pub struct Filters {
 }
 
 impl Filters {
+    /// Remembers what a process has that is about to be attached to. Whatever it has then is judged; what comes later may be more.
+    pub fn before(&mut self, pid: i32) {
+        if let Some(now) = filters(pid) {
+            self.at_first.insert(pid as u32, now);
+        }
+    }
+
     /// Lets all agents be silent once a process has a filter that its agent does not know of.
     pub fn watch(&mut self, arena: &Arena) {
         self.watch_some(arena, LOOKED_AT);
@@ -74,9 +81,48 @@ impl Filters {
     }
 }
 
-/// Number of a process' filters; where the kernel does not count them (before 5.9), whether it has any.
 fn filters(pid: i32) -> Option<u32> {
-    let mode: u32 = process::status(pid, "Seccomp")?.parse().ok()?;
-    let count = process::status(pid, "Seccomp_filters").and_then(|text| text.parse().ok());
-    Some(count.unwrap_or(mode))
+    counted(&std::fs::read_to_string(namespace::file(pid, "status")).ok()?)
+}
+
+/// How many filters a process has; where the kernel does not count them (before 5.9), whether it has any. Both lines are of one look: a process that
+/// ends between two would seem to have another number of filters.
+fn counted(status: &str) -> Option<u32> {
+    let number = |name: &str| {
+        let mut lines = status.lines();
+        lines.find_map(|line| {
+            line.strip_prefix(name)?
+                .strip_prefix(':')?
+                .trim()
+                .parse()
+                .ok()
+        })
+    };
+    number("Seccomp_filters").or_else(|| number("Seccomp"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_counted_where_the_kernel_counts_them() {
+        assert_eq!(counted("Seccomp:\t2\nSeccomp_filters:\t1\n"), Some(1));
+        assert_eq!(counted("Seccomp:\t2\n"), Some(2));
+        assert_eq!(counted("Name:\tx\n"), None);
+    }
+
+    /// Processes end all the time while they are looked at.
+    #[test]
+    fn a_process_that_ends_installs_no_filter() {
+        let plain = filters(std::process::id() as i32).expect("its own status");
+        for _ in 0..200 {
+            let mut child = std::process::Command::new("true").spawn().expect("true");
+            let pid = child.id() as i32;
+            while child.try_wait().expect("a child").is_none() {
+                let now = filters(pid);
+                assert!(now.is_none_or(|now| now == plain), "{now:?} of {plain}");
+            }
+        }
+    }
 }
