@@ -1,7 +1,7 @@
 // A program whose filter of system calls (seccomp(2)) ends it at any call that it does not make itself. An inline
 // instruction installs the filter: at once, or with an argument when the file $WHEN exists. It makes the file $READY
 // first, and works until the file $UNTIL exists.
-// build: gcc -O1 -g confined.c
+// build: gcc -O1 -g -Wl,-z,lazy confined.c
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>

@@ -1,7 +1,14 @@
 //! Processes that forbid themselves system calls, or to make memory executable.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+use evenkeel_attach::process;
+
 use crate::support::build::own_program;
-use crate::support::run::{has_opened_all, lacks_root};
+use crate::support::run::{finish_hearing, has_opened_all, lacks_root, signal};
 use crate::working::Working;
 use crate::{nodes, own_filters_are_read};
 
@@ -87,4 +94,55 @@ fn no_call_is_made_that_was_not_asked_about() {
     let list = numbers.join(",");
     gives_its_answer(filtered(&["list", &list]));
     gives_its_answer(filtered(&["list", &list, "polls"]));
+}
+
+/// The file in which the function lies that a program's import leads to at present.
+fn bound_to(pid: i32, program: &Path, import: &str) -> String {
+    let listed = Command::new("readelf").arg("-rW").arg(program).output();
+    let listed = String::from_utf8(listed.expect("binutils come with gcc").stdout).unwrap();
+    let of_import = |line: &&str| line.contains("JUMP_SLO") && line.contains(import);
+    let line = listed.lines().find(of_import).expect("it is imported");
+    let offset = line.split_whitespace().next().expect("an offset");
+    let offset = u64::from_str_radix(offset, 16).unwrap();
+    let mappings = process::mappings(pid).unwrap();
+    let name = program.to_str().unwrap();
+    let bias = mappings
+        .iter()
+        .find(|mapping| mapping.path == name)
+        .expect("it is mapped")
+        .range
+        .start;
+    let mut word = [0; 8];
+    let memory = File::open(format!("/proc/{pid}/mem")).unwrap();
+    memory.read_exact_at(&mut word, bias + offset).unwrap();
+    let word = u64::from_le_bytes(word);
+    let found = mappings
+        .iter()
+        .find(|mapping| mapping.range.contains(&word));
+    found.expect("it leads to code").path.clone()
+}
+
+/// What would install a filter goes through the agent, though the loader has not looked for it yet.
+#[test]
+fn functions_that_were_never_called_are_bound_to_the_agent() {
+    let program = own_program("confined", include_str!("confined.c"));
+    let working = Working::start(program.clone(), &["later"]);
+    let pid = working.pid() as i32;
+    assert_eq!(bound_to(pid, &program, "prctl"), program.to_str().unwrap());
+    let options = ["--interval", "run_interval"];
+    let session = working.attach(&options).spawn().unwrap();
+    let of_session = session.id() as i32;
+    let (send, bound) = std::sync::mpsc::channel();
+    let of_program = program.clone();
+    finish_hearing(session, move |line| {
+        if has_opened_all(line) {
+            let _ = send.send(bound_to(pid, &of_program, "prctl"));
+            signal(of_session, libc::SIGINT);
+        }
+    })
+    .ended(0);
+    let bound = bound.recv().expect("it opened all");
+    assert!(bound.contains("evenkeel"), "{bound}");
+    let afterwards = bound_to(pid, &program, "prctl");
+    assert!(afterwards.contains("libc"), "{afterwards}");
 }

@@ -139,9 +139,16 @@ pub fn look_up_all() {
 /// Learns which of them the program does not define itself ([`Next::is_first`]); of no use where this library comes first. Takes the
 /// loader's lock.
 pub fn look_up_first() {
+    // Not RTLD_DEFAULT, which finds the definitions of the library that asks: this one is linked with -Bsymbolic.
+    // SAFETY: no name; the program's scope.
+    let program = unsafe { libc::dlopen(ptr::null(), libc::RTLD_LAZY) };
     for next in all() {
-        let first = next.find(libc::RTLD_DEFAULT) as usize;
+        let first = next.find(program) as usize;
         next.is_first.store(first == next.get(), Relaxed);
+    }
+    if !program.is_null() {
+        // SAFETY: opened above; the program stays.
+        unsafe { libc::dlclose(program) };
     }
 }
 
