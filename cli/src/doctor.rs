@@ -39,8 +39,7 @@ use Finding::{Good, Missing};
 
 mod rights;
 
-/// A bit of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
-const CAP_SYS_PTRACE: u64 = 1 << 19;
+use rights::{CAP_DAC_OVERRIDE, CAP_SYS_PTRACE};
 
 /// Runs the checks and prints them.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -177,7 +176,10 @@ fn attaching(rights: u64, scope: i64) -> Finding {
         3.. => Missing(format!(
             "kernel.yama.ptrace_scope is {scope}: nobody may trace, root included, until the machine starts again; `evenkeel profile` works"
         )),
-        _ if rights & CAP_SYS_PTRACE != 0 => Good("to processes of every user".to_owned()),
+        _ if rights & CAP_SYS_PTRACE != 0 => Good(match rights & CAP_DAC_OVERRIDE {
+            0 => "to processes of this user; those of others take CAP_DAC_OVERRIDE, too".to_owned(),
+            _ => "to processes of every user".to_owned(),
+        }),
         ..=0 => {
             Good("to processes of this user; run evenkeel as root for those of others".to_owned())
         }
@@ -235,11 +237,13 @@ mod tests {
             Missing(text) => format!("missing {text}"),
         };
         assert!(says(0, 0).starts_with("ok to processes of this user"));
-        assert!(says(CAP_SYS_PTRACE, 0).starts_with("ok to processes of every user"));
+        let both = CAP_SYS_PTRACE | CAP_DAC_OVERRIDE;
+        assert!(says(both, 0).starts_with("ok to processes of every user"));
         assert!(
             says(0, 1).starts_with("missing kernel.yama.ptrace_scope is 1: run evenkeel as root")
         );
-        assert!(says(CAP_SYS_PTRACE, 2).starts_with("ok to processes of every user"));
+        assert!(says(both, 2).starts_with("ok to processes of every user"));
+        assert!(says(CAP_SYS_PTRACE, 2).contains("those of others take CAP_DAC_OVERRIDE"));
         for rights in [0, CAP_SYS_PTRACE] {
             assert!(says(rights, 3).starts_with("missing kernel.yama.ptrace_scope is 3: nobody"));
         }

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 /// Bits of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
-const CAP_SYS_PTRACE: u64 = 1 << 19;
+pub const CAP_DAC_OVERRIDE: u64 = 1 << 1;
+pub const CAP_SYS_PTRACE: u64 = 1 << 19;
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 
@@ -14,11 +15,16 @@ struct Right {
     without: &'static str,
 }
 
-const RIGHTS: [Right; 3] = [
+const RIGHTS: [Right; 4] = [
     Right {
         name: "CAP_SYS_PTRACE",
         bits: CAP_SYS_PTRACE,
         without: "only this user's own processes can be attached to, and none whose program changed its rights",
+    },
+    Right {
+        name: "CAP_DAC_OVERRIDE",
+        bits: CAP_DAC_OVERRIDE,
+        without: "no processes of other users, nor one whose program changed its rights (their files in /proc are their owner's)",
     },
     Right {
         name: "CAP_SYS_ADMIN",
@@ -83,7 +89,8 @@ pub fn table(scope: i64) -> String {
         ],
         ["root", any, any, any, "yes"],
         ["a user", same, "no", "no", "no"],
-        ["with CAP_SYS_PTRACE", any, any, "no", "no"],
+        ["with CAP_SYS_PTRACE", any, "no", "no", "no"],
+        ["and CAP_DAC_OVERRIDE", any, any, "no", "no"],
         ["and CAP_PERFMON", any, any, "no", "yes"],
         ["and CAP_SYS_ADMIN", any, any, any, "yes"],
     ];
@@ -100,7 +107,8 @@ pub fn table(scope: i64) -> String {
         text.push('\n');
     }
     text += "\nA group of people gets rights without root by file capabilities: \
-        `setcap cap_sys_ptrace,cap_perfmon=ep` on a copy of evenkeel that this group alone may execute. `evenkeel profile` needs none.\n";
+        `setcap cap_sys_ptrace,cap_dac_override,cap_perfmon=ep` on a copy of evenkeel that this group alone may execute. \
+        Whoever has these rights can do what root can. `evenkeel profile` needs none.\n";
     text
 }
 
@@ -112,8 +120,9 @@ mod tests {
     fn what_each_missing_right_costs() {
         let (has, lacks) = own(CAP_SYS_PTRACE);
         assert_eq!(has, ["CAP_SYS_PTRACE"]);
-        assert!(lacks[0].starts_with("without CAP_SYS_ADMIN: no processes in containers"));
-        assert!(lacks[1].starts_with("without CAP_PERFMON: with --waits"));
+        assert!(lacks[0].starts_with("without CAP_DAC_OVERRIDE: no processes of other users"));
+        assert!(lacks[1].starts_with("without CAP_SYS_ADMIN: no processes in containers"));
+        assert!(lacks[2].starts_with("without CAP_PERFMON: with --waits"));
         assert_eq!(own(u64::MAX).1, Vec::<String>::new());
     }
 

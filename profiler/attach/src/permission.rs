@@ -142,11 +142,12 @@ pub fn not_permitted(pid: i32) -> Refused {
     let owner = owner.and_then(|ids| ids.split_ascii_whitespace().next()?.parse().ok());
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let capabilities = process::own_status("CapEff").unwrap_or_default();
+    let capabilities = u64::from_str_radix(&capabilities, 16).unwrap_or(0);
     let rights = Rights {
         // SAFETY: no arguments.
         user: unsafe { libc::geteuid() },
-        may_trace: u64::from_str_radix(&capabilities, 16)
-            .is_ok_and(|capabilities| capabilities & CAP_SYS_PTRACE != 0),
+        may_trace: capabilities & CAP_SYS_PTRACE != 0,
+        may_open_all: capabilities & CAP_DAC_OVERRIDE != 0,
         scope: scope.trim(),
         tracer: process::status(pid, "TracerPid").and_then(|it| it.trim().parse().ok()),
         is_asleep: process::status(pid, "State").is_some_and(|state| state.trim().starts_with('D')),
@@ -155,7 +156,8 @@ pub fn not_permitted(pid: i32) -> Refused {
     Refused::NotPermitted { pid, why }
 }
 
-/// A bit of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
+/// Bits of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
+const CAP_DAC_OVERRIDE: u64 = 1 << 1;
 const CAP_SYS_PTRACE: u64 = 1 << 19;
 
 /// What decides whether this process may trace another.
@@ -163,6 +165,8 @@ struct Rights<'a> {
     user: u32,
     /// It has CAP_SYS_PTRACE.
     may_trace: bool,
+    /// It has CAP_DAC_OVERRIDE: `/proc/PID/mem` and `/proc/PID/fd` are their owner's alone.
+    may_open_all: bool,
     /// As in kernel.yama.ptrace_scope; empty if the file is missing.
     scope: &'a str,
     /// Who traces the process already; 0 if nobody does.
@@ -184,6 +188,9 @@ impl Rights<'_> {
         }
         if self.scope == "3" {
             return "kernel.yama.ptrace_scope is 3, which forbids tracing, even for root, until the next boot. Start the program with `evenkeel profile`".to_owned();
+        }
+        if self.may_trace && !self.may_open_all {
+            return "its files in /proc belong to another user: CAP_SYS_PTRACE is not enough without CAP_DAC_OVERRIDE; run evenkeel as root (sudo), or add it (setcap cap_sys_ptrace,cap_dac_override,cap_perfmon=ep)".to_owned();
         }
         if self.may_trace && self.is_asleep {
             return "it sleeps in the kernel for a device (state D), or is about to end; attach again when it runs".to_owned();
@@ -218,6 +225,7 @@ mod tests {
             let rights = Rights {
                 user,
                 may_trace,
+                may_open_all: may_trace,
                 scope,
                 tracer: Some(0),
                 is_asleep: false,
@@ -227,11 +235,20 @@ mod tests {
         let root = Rights {
             user: 0,
             may_trace: true,
+            may_open_all: true,
             scope: "0",
             tracer: Some(0),
             is_asleep: true,
         };
         assert!(root.lacking(4711, Some(33)).contains("state D"));
+        let by_file_capability = Rights {
+            user: 1000,
+            may_open_all: false,
+            is_asleep: false,
+            ..root
+        };
+        let text = by_file_capability.lacking(4711, Some(33));
+        assert!(text.contains("without CAP_DAC_OVERRIDE"), "{text}");
         let traced = Rights {
             tracer: Some(99),
             ..root
