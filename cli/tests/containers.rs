@@ -40,15 +40,19 @@ struct Contained {
     _ends: Ends,
 }
 
-/// Ends the program of this number if it still runs.
-struct Ends(i32);
+/// Ends the program of this number and name if it still runs.
+struct Ends(i32, String);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        if process::name(self.0).as_deref() == Some(PROGRAM) {
+        if process::name(self.0).as_ref() == Some(&self.1) {
             signal(self.0, libc::SIGKILL);
         }
     }
+}
+
+fn name_of(program: &Path) -> &str {
+    program.file_name().unwrap().to_str().unwrap()
 }
 
 /// How podman is called: with directories of the test's own.
@@ -85,13 +89,18 @@ fn make_root(root: &Path, program: &Path) {
     for folder in ["proc", "sys", "dev", "tmp", "run", "etc", "work"] {
         fs::create_dir_all(root.join(folder)).unwrap();
     }
-    fs::copy(program, root.join(PROGRAM)).unwrap();
+    fs::copy(program, root.join(name_of(program))).unwrap();
     let linked = Command::new("ldd").arg(program).output().unwrap();
     let linked = String::from_utf8(linked.stdout).unwrap();
     let files = linked
         .split_whitespace()
         .filter(|word| word.starts_with('/'));
-    for file in files.chain(["/lib/x86_64-linux-gnu/libgcc_s.so.1"]) {
+    // What the agent needs, and the loader of musl, which ldd does not name.
+    let more = [
+        "/lib/x86_64-linux-gnu/libgcc_s.so.1",
+        "/lib/ld-musl-x86_64.so.1",
+    ];
+    for file in files.chain(more) {
         let inside = root.join(&file[1..]);
         fs::create_dir_all(inside.parent().unwrap()).unwrap();
         if Path::new(file).exists() {
@@ -157,7 +166,7 @@ fn podman_with(
             "--rootfs",
         ])
         .arg(&root)
-        .args([&format!("/{PROGRAM}"), does]);
+        .args([&format!("/{}", name_of(program)), does]);
     (command, Some(podman))
 }
 
@@ -230,9 +239,12 @@ impl Contained {
         if lacks_root("attach to containers from outside") {
             return None;
         }
-        let program = own_program(PROGRAM, SOURCE);
+        Contained::start_one(ways, &own_program(PROGRAM, SOURCE), does)
+    }
+
+    fn start_one(ways: &[(&str, Way)], program: &Path, does: &str) -> Option<Contained> {
         for &(name, way) in ways {
-            match Contained::start_in(way, &program, does) {
+            match Contained::start_in(way, program, does) {
                 Ok(contained) => return Some(contained),
                 Err(why) => eprintln!("no container by {name} here: {why}"),
             }
@@ -266,7 +278,8 @@ impl Contained {
                 run.stderr.trim()
             ));
         }
-        let is_it = |&pid: &i32| process::name(pid).as_deref() == Some(PROGRAM) && is_inside(pid);
+        let name = name_of(program);
+        let is_it = |&pid: &i32| process::name(pid).as_deref() == Some(name) && is_inside(pid);
         let pid = match &podman {
             Some(podman) => podman.inspect("{{.State.Pid}}").parse().ok(),
             None => process::family(child.id() as i32).into_iter().find(is_it),
@@ -274,7 +287,7 @@ impl Contained {
         let pid = pid.expect("it runs");
         Ok(Contained {
             pid,
-            _ends: Ends(pid),
+            _ends: Ends(pid, name.to_owned()),
             place,
             child,
             podman,
@@ -418,4 +431,28 @@ fn containers_by_name() {
     let enough = |line: &str| intervals_so_far(line).is_some();
     interrupted_once(session.spawn().unwrap(), enough).ended(0);
     contained.end().ended(0);
+}
+
+/// An image for musl, as Alpine's are, is refused by name, and what runs in it goes on.
+#[test]
+fn musl_in_a_container_is_refused() {
+    const SOURCE: &str = "// build: musl-gcc -O1 for_musl.c\n#include <fcntl.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+        int main(void) { close(open(getenv(\"READY\"), O_CREAT | O_WRONLY, 0600)); for (;;) pause(); }\n";
+    if lacks_root("attach to containers from outside") {
+        return;
+    }
+    if Command::new("musl-gcc").arg("--version").output().is_err() {
+        eprintln!("there is no musl-gcc: nothing was tested");
+        return;
+    }
+    let program = own_program("for_musl", SOURCE);
+    let Some(mut contained) = Contained::start_one(WAYS, &program, "nothing") else {
+        return;
+    };
+    let session = contained.attach(&["--for", "1s"]).spawn().unwrap();
+    finish(session).ended(2).said(&["is linked with musl"]);
+    assert_eq!(process::name(contained.pid).as_deref(), Some("for_musl"));
+    assert!(!is_hooked(contained.pid));
+    signal(contained.pid, libc::SIGKILL);
+    contained.child.wait().unwrap();
 }

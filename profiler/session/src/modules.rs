@@ -98,7 +98,9 @@ impl Modules {
         if let Some(kept) = kept_by_process(module).filter(|kept| kept.exists()) {
             return kept;
         }
-        let inside = namespace::file(module.pid as i32, &format!("root{}", path.display()));
+        // Messages name it: by a number that their reader knows.
+        let process = namespace::outer(module.pid as i32);
+        let inside = PathBuf::from(format!("/proc/{process}/root{}", path.display()));
         if inside.exists() { inside } else { path }
     }
 
