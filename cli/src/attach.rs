@@ -68,13 +68,40 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         container,
     } = &arguments.process;
     let pid = match (*pid, name, unit, container) {
-        (Some(pid), ..) => pid,
+        (Some(pid), ..) => of_this_machine(pid)?,
         (None, Some(name), ..) => named(name)?,
         (None, None, Some(unit), _) => main_process(unit)?,
         (None, None, None, Some(container)) => containers::main_process(container)?,
         (None, None, None, None) => unreachable!("one of them is required"),
     };
     arguments.options.profile(Subject::Process(pid), true)
+}
+
+/// The number of a process as this machine counts. One as `ps` shows it in a container is nobody's here, or a thread's of the kernel.
+fn of_this_machine(pid: i32) -> Result<i32, Failure> {
+    if process::started(pid).is_some() && !process::is_of_kernel(pid) {
+        return Ok(pid);
+    }
+    let inside = containers::numbered_inside(pid);
+    if inside.is_empty() {
+        return Ok(pid); // What it is instead is said later.
+    }
+    Err(Failure::Usage(format!(
+        "{pid} is no program's process here, but the number of one inside of a container; give the number that it has here:\n{}",
+        listed(&inside).join("\n")
+    )))
+}
+
+/// Processes to choose from, a line each.
+fn listed(pids: &[i32]) -> Vec<String> {
+    let line = |&pid: &i32| {
+        let command = on_one_line(&process::command_line(pid));
+        match Container::of(pid) {
+            Some(container) => format!("  {pid}  {command}  ({container})"),
+            None => format!("  {pid}  {command}"),
+        }
+    };
+    pids.iter().take(LISTED_MAX).map(line).collect()
 }
 
 /// The one process of this name.
@@ -85,16 +112,7 @@ fn named(name: &str) -> Result<i32, Failure> {
             "no process is named {name}; see `ps -e`, or give its number"
         ))),
         ref several => {
-            let lines = several.iter().take(LISTED_MAX);
-            let mut lines: Vec<String> = lines
-                .map(|&pid| {
-                    let command = on_one_line(&process::command_line(pid));
-                    match Container::of(pid) {
-                        Some(container) => format!("  {pid}  {command}  ({container})"),
-                        None => format!("  {pid}  {command}"),
-                    }
-                })
-                .collect();
+            let mut lines = listed(several);
             let more = several.len().saturating_sub(LISTED_MAX);
             if more > 0 {
                 lines.push(format!("  and {more} more: `ps -C {name}`"));

@@ -141,6 +141,16 @@ fn chosen(wanted: &str, found: &[Candidate], asked: &[&str]) -> Result<i32, Fail
     }
 }
 
+/// The processes that have this number in their own namespace, and another one here.
+pub fn numbered_inside(number: i32) -> Vec<i32> {
+    let mut found = process::all();
+    found.retain(|&pid| {
+        let numbers = numbers(pid);
+        numbers.len() > 1 && numbers.last() == Some(&number)
+    });
+    found
+}
+
 /// The answer of an engine's command; `None` where the command does not exist.
 fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     let answer = Command::new(program).args(arguments).output().ok()?;

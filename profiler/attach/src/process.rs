@@ -192,7 +192,7 @@ fn image_of(stat: &str) -> Option<Image> {
 }
 
 /// Whether the kernel runs it, for itself (`PF_KTHREAD` of include/linux/sched.h).
-pub(crate) fn is_of_kernel(pid: i32) -> bool {
+pub fn is_of_kernel(pid: i32) -> bool {
     const OF_KERNEL: u64 = 0x0020_0000;
     let text = fs::read_to_string(namespace::file(pid, "stat")).unwrap_or_default();
     let flags = text
