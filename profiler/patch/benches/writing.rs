@@ -210,8 +210,10 @@ fn call_all(functions: &[u64]) {
 
 /// Functions that call, on a page each, and what they call.
 fn library() -> Library {
-    let mut source =
-        String::from(".text\n.type leaf, @function\nleaf: ret\n.size leaf, . - leaf\n");
+    // Without the note the loader makes all stacks executable, which a process may have forbidden itself.
+    let mut source = String::from(
+        ".section .note.GNU-stack, \"\", @progbits\n.text\n.type leaf, @function\nleaf: ret\n.size leaf, . - leaf\n",
+    );
     for number in 0..FUNCTIONS {
         let _ = write!(
             source,
