@@ -227,7 +227,6 @@ mod tests {
         let open = [Open {
             start: 180,
             probe: 2,
-            ..Open::default()
         }];
         let segment = Segment {
             start: 100,
