@@ -49,8 +49,7 @@ fn attached(mode: &str, intervals: &[&[&str]]) {
         let profile = working.place.json("run.json");
         assert_unharmed(&working.end(), words[0]);
         assert_eq!(profile["closure"]["max_abs_error_ticks"], 0, "{words:?}");
-        // A jump marked `notrack` looks like one of a table's, which is not followed.
-        let is_followed = words.len() == 1 && words[0] != "through_notrack";
+        let is_followed = words.len() == 1;
         // Where the machine stops the program for longer than its latency varies, that is the answer.
         let is_drowned = session.stdout.contains("too few slow intervals");
         let found = has(&profile["tree"], "vary");

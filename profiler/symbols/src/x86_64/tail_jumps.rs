@@ -6,12 +6,16 @@ use iced_x86::{Code, Instruction, InstructionInfoFactory, OpAccess, Register};
 /// place and restores six registers may lie in between, and so may the end of another path.
 pub(crate) const WINDOW: usize = 32;
 
+/// Instructions before a jump marked `notrack` that is taken for a call: a `switch` compares before it jumps.
+const UNTRACKED_MAX: usize = 2;
+
 /// Whether the operand of an indirect jump looks like a function pointer, given the instructions before it (the last
-/// is the one just before). A `switch` jumps through a table: its target has an index, or is computed by an addition;
-/// compilers also mark it `notrack`. The caller checks that the stack is that at the function's entry.
+/// is the one just before). A `switch` jumps through a table: its target has an index, or is computed by an addition.
+/// Compilers mark it `notrack`, which may also stand before a call of a function (`nocf_check`). The caller checks that the stack is that at the function's entry.
 pub(crate) fn takes_pointer(jump: &Instruction, before: &[Instruction]) -> bool {
     // The prefix 3e is DS as a segment, notrack on an indirect branch.
-    if jump.segment_prefix() != Register::None || jump.code() != Code::Jmp_rm64 {
+    let is_untracked = jump.segment_prefix() != Register::None;
+    if jump.code() != Code::Jmp_rm64 || is_untracked && before.len() > UNTRACKED_MAX {
         return false;
     }
     if jump.op0_register() == Register::None {
