@@ -5,7 +5,10 @@ use super::planted::{
     EVERY_INTERVAL, Planted, assert_about_once, assert_at_least, assert_partition, path,
 };
 use crate::support::build::program;
+use serde_json::Value;
 
+/// How the name of a thread begins that serves no interval.
+const OUTSIDE: &str = "thread outside of intervals";
 /// Mean of what is planted in flush_page.
 const FLUSH_TICKS: f64 = 6_000_000.0;
 
@@ -22,7 +25,7 @@ fn a_holders_calls_are_expanded_under_the_wait() {
     let lock = ["take", "pthread_mutex_lock", "waits: mutex"];
     let blocked = path(&profile["tree"], &lock);
     assert_partition(blocked);
-    let holder = path(blocked, &["thread outside of intervals", "hold_locked"]);
+    let holder = path(outside(blocked), &["hold_locked"]);
     let flush = path(holder, &["write_out", "flush_page"]);
     assert_at_least(flush, FLUSH_TICKS);
     assert_about_once(flush);
@@ -44,8 +47,44 @@ fn a_holder_that_nobody_named_is_found() {
     let lock = ["take", "pthread_mutex_lock", "waits: mutex"];
     let blocked = path(&profile["tree"], &lock);
     assert_partition(blocked);
-    let holder = path(blocked, &["thread outside of intervals", "keep_house"]);
+    let holder = path(outside(blocked), &["keep_house"]);
     let flush = path(holder, &["hold_locked", "write_out", "flush_page"]);
     assert_at_least(flush, FLUSH_TICKS);
     assert_about_once(flush);
+}
+
+/// The thread outside of intervals below a wait that most of it goes by.
+#[track_caller]
+fn outside(wait: &Value) -> &Value {
+    let children = wait["children"].as_array().expect("calls");
+    let is_outside = |node: &&Value| node["name"].as_str().unwrap().starts_with(OUTSIDE);
+    let threads = children.iter().filter(is_outside);
+    let mean = |node: &&Value| node["mean_ns"].as_f64().unwrap();
+    let most = threads.max_by(|a, b| mean(a).total_cmp(&mean(b)));
+    most.unwrap_or_else(|| panic!("no thread in {wait:#}"))
+}
+
+/// The time of all nodes of such a name.
+fn time_in(node: &Value, name: &str) -> f64 {
+    if node["name"] == name {
+        return node["mean_ns"].as_f64().unwrap();
+    }
+    let children = node["children"].as_array().into_iter().flatten();
+    children.map(|child| time_in(child, name)).sum()
+}
+
+/// Workers of a library's pool have the name of their program, which says nothing of them: they are called by what they run, whatever
+/// the language wraps around it. One that was not seen standing still before it was needed keeps the program's name.
+#[test]
+fn workers_without_a_name_are_called_by_their_function() {
+    for (name, function) in [
+        ("waits_pool", "pool::Scheduler::run_worker()"),
+        ("waits_workers", "waits_workers::workers::run_worker()"),
+    ] {
+        let (profile, _) = Planted::new(name, "run_interval").measured();
+        let tree = &profile["tree"];
+        let named = time_in(tree, &format!("{OUTSIDE}: {function}"));
+        let unnamed = time_in(tree, &format!("{OUTSIDE}: {name}"));
+        assert!(named > unnamed, "{name}: {named} {unnamed}: {tree:#}");
+    }
 }

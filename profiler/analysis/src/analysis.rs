@@ -16,7 +16,6 @@ use crate::intervals::assembler::Assembler;
 use crate::intervals::assembler::reader::{Crowded, Lost};
 use crate::intervals::assembler::spans::SwitchedOut;
 use crate::intervals::interval::Reason;
-use crate::intervals::roles::Role;
 use crate::profile::{Bin, Node, Profile};
 use crate::rounds::combine::Together;
 use crate::rounds::evidence::{self, Recent};
@@ -118,9 +117,9 @@ impl Analysis {
         self.intake.wanted = Some(id);
     }
 
-    /// What a thread is called where it is shown; its role follows from it.
+    /// What a thread is called where it is shown: a name and a number, or of a function with parentheses. Its role follows from it.
     pub fn name_thread(&mut self, thread: u64, name: String) {
-        self.assembler.set_role(thread, Role::of(&name));
+        self.assembler.name_thread(thread, &name);
         self.intake.names.insert(thread, name);
     }
 

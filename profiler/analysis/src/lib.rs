@@ -55,4 +55,5 @@ pub use facts::RunFacts;
 pub use inputs::{Options, Started};
 pub use intervals::assembler::spans::{Off, SwitchedOut};
 pub use intervals::pick::Pick;
+pub use intervals::roles::OUTSIDE;
 pub use sums::vectors::ProbeCost;

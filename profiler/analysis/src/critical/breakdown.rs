@@ -90,7 +90,7 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
             below: None,
         },
         State::Waits(object) => wait(object_kind(object)),
-        State::Other(_) | State::Background(_) | State::Unrecorded => Verdict {
+        State::Other(_) | State::Background(_) | State::Thread(_) | State::Unrecorded => Verdict {
             own: above.unwrap_or(Activity::Blocked),
             below: Some(above.unwrap_or(Activity::Blocked)),
         },

@@ -8,7 +8,7 @@
 
 use evenkeel_wire::Kind as Object;
 
-use crate::intervals::roles::Role;
+use crate::intervals::roles::{OUTSIDE, Role};
 use crate::intervals::switched_out::Off;
 use crate::sites::Kind;
 
@@ -24,6 +24,8 @@ pub enum State {
     Other(u16),
     /// Work of a thread that served no interval.
     Background(Role),
+    /// The same of a thread without a role that is known; its name is among the names of classes.
+    Thread(u16),
     /// Work of a thread for an interval of which no record was kept, as where sampling skipped it.
     Unrecorded,
     /// A thread that serves intervals waited for its client between two of them, and held what is waited for.
@@ -85,6 +87,7 @@ impl State {
             State::Unrecorded => (12, 0),
             State::Idle => (13, 0),
             State::Remote => (14, 0),
+            State::Thread(name) => (15, u32::from(name) & PAYLOAD_MASK),
         };
         CALL_STEPS + (tag << TAG_SHIFT | payload)
     }
@@ -109,6 +112,7 @@ impl State {
             12 => State::Unrecorded,
             13 => State::Idle,
             14 => State::Remote,
+            15 => State::Thread(payload as u16),
             _ => return None,
         })
     }
@@ -117,7 +121,9 @@ impl State {
     pub fn kind(self) -> Kind {
         match self {
             State::Waits(object) => object_kind(object),
-            State::Other(_) | State::Background(_) | State::Unrecorded => Kind::Others,
+            State::Other(_) | State::Background(_) | State::Thread(_) | State::Unrecorded => {
+                Kind::Others
+            }
             State::Idle => Kind::Client,
             State::Remote => Kind::Socket,
             State::Helper => Kind::Helper,
@@ -136,7 +142,7 @@ impl State {
     pub fn is_crossing(self) -> bool {
         matches!(
             self,
-            State::Other(_) | State::Background(_) | State::Unrecorded
+            State::Other(_) | State::Background(_) | State::Thread(_) | State::Unrecorded
         )
     }
 
@@ -146,6 +152,7 @@ impl State {
             State::Waits(_) => "not explained",
             State::Other(_)
             | State::Background(_)
+            | State::Thread(_)
             | State::Unrecorded
             | State::Helper
             | State::Turn => "in no timed call",
@@ -153,12 +160,22 @@ impl State {
         }
     }
 
-    /// Its name in the tree. `class` names the class of [`State::Other`].
+    /// The same where classes have other numbers.
+    pub fn renamed(self, class: impl Fn(u16) -> u16) -> State {
+        match self {
+            State::Other(id) => State::Other(class(id)),
+            State::Thread(name) => State::Thread(class(name)),
+            state => state,
+        }
+    }
+
+    /// Its name in the tree. `class` names the class of [`State::Other`], and the thread of [`State::Thread`].
     pub fn name<'a>(self, class: impl Fn(usize) -> &'a str) -> String {
         match self {
             State::Waits(object) => format!("waits: {}", object_name(object)),
             State::Other(id) => format!("other interval: {}", class(id.into())),
             State::Background(role) => role.name().into(),
+            State::Thread(name) => format!("{OUTSIDE}: {}", class(name.into())),
             State::Unrecorded => "interval that was not recorded".into(),
             State::Idle => HOLDER_IDLE.into(),
             State::Remote => "waits: the other end of its connection".into(),
@@ -236,6 +253,8 @@ mod tests {
         let others = [
             State::Other(0),
             State::Other(257),
+            State::Thread(0),
+            State::Thread(257),
             State::Unrecorded,
             State::Idle,
             State::Remote,

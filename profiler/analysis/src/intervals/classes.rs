@@ -111,6 +111,11 @@ impl ClassTable {
         }
     }
 
+    /// The same of a name for which there is room.
+    pub(crate) fn named_if_room(&mut self, name: &str) -> Option<usize> {
+        Some(self.named(name)).filter(|&class| class != OTHER_ID)
+    }
+
     /// Names of all classes, by id.
     pub fn names(&self) -> &[String] {
         &self.names

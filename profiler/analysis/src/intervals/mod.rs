@@ -9,4 +9,5 @@ pub(crate) mod pick;
 pub(crate) mod roles;
 pub(crate) mod sql;
 pub(crate) mod switched_out;
+pub(crate) mod thread_names;
 pub mod trace_context;

@@ -97,7 +97,8 @@ impl Role {
     }
 }
 
-const OUTSIDE: &str = "thread outside of intervals";
+/// What a thread that serves no interval is called; its own name may follow.
+pub const OUTSIDE: &str = "thread outside of intervals";
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashSet;
 
 use crate::critical::blocking::WaitSums;
-use crate::critical::states::State;
 use crate::sums::blocks::Blocks;
 use crate::sums::moments::fraction;
 use crate::sums::paths::{PROBES, Paths, ROOT};
@@ -82,9 +81,9 @@ impl Shape {
             let above = to[path.parent as usize];
             let step = step_of(path).map(|step| match (path.probe, path.state) {
                 (Some(probe), _) => id_of(probe),
-                (None, Some(State::Other(class))) => {
-                    let id = classes.get(usize::from(class)).map(|&id| id as u16);
-                    State::Other(id.unwrap_or(class)).step()
+                (None, Some(state)) => {
+                    let id = |class: u16| classes.get(usize::from(class)).map(|&id| id as u16);
+                    state.renamed(|class| id(class).unwrap_or(class)).step()
                 }
                 _ => step,
             });

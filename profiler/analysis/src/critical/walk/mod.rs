@@ -160,7 +160,10 @@ impl<'a> Walk<'a> {
     fn other(&self, thread: &Thread, serving: Serving, time: u64) -> State {
         match serving {
             _ if serving == self.subject.serving => State::Helper,
-            Serving::Nobody => State::Background(thread.role),
+            Serving::Nobody => match thread.name_in_paths() {
+                Some(name) => State::Thread(name),
+                None => State::Background(thread.role),
+            },
             Serving::Interval(serial) => State::Other(self.past.serials.class_of(serial)),
             Serving::Keyed(key) => {
                 State::Other(self.past.keyed.class_at(key, time).unwrap_or_default())

@@ -6,7 +6,6 @@
 //! of its callees' time with the caller's other calls are not summed.
 
 use super::{NODES_FIRST, RoundMinute};
-use crate::critical::states::State;
 use crate::intervals::classes::ClassSums;
 use crate::sums::histogram::{Bucket, Histogram};
 use crate::sums::paths::{Path, Paths, ROOT};
@@ -103,11 +102,12 @@ fn places(own: &Paths, paths: &mut Paths, names: &Renamed<'_>) -> Vec<Place> {
 fn place(path: &Path, parent: u32, paths: &mut Paths, names: &Renamed<'_>) -> Place {
     let step = match (path.probe, path.state) {
         (Some(probe), _) => names.probes.get(probe as usize).copied().unwrap_or(probe),
-        (None, Some(State::Other(class))) => {
-            let class = names.classes.get(usize::from(class)).copied();
-            State::Other(class.unwrap_or_default() as u16).step()
+        (None, Some(state)) => {
+            let id = |class: u16| names.classes.get(usize::from(class)).copied();
+            state
+                .renamed(|class| id(class).unwrap_or_default() as u16)
+                .step()
         }
-        (None, Some(state)) => state.step(),
         (None, None) => return Place::Folded,
     };
     if paths.is_untimed(step) {

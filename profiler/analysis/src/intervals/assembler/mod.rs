@@ -36,6 +36,8 @@ pub mod spans;
 pub mod timeline;
 pub mod wakes;
 
+use std::cell::Cell;
+
 use evenkeel_wire::{Decoder, Record};
 use rustc_hash::FxHashMap;
 
@@ -43,6 +45,7 @@ use crate::intervals::attributes::AttributeTable;
 use crate::intervals::classes::ClassTable;
 use crate::intervals::interval::{Extent, Finished, Reason, Serving};
 use crate::intervals::roles::Role;
+use crate::intervals::thread_names::ThreadNames;
 use keyed::KeyedIntervals;
 use reader::{Crowded, Happened, Inbox, LostByPlan, Pending, Reader, Reading, TakeAtOnce};
 use serials::Serials;
@@ -65,7 +68,19 @@ pub struct Thread {
     pub spans: Spans,
     /// Its role.
     pub role: Role,
+    /// What it is called, a number among those of classes.
+    name: Option<u16>,
+    /// A path goes through it by its name, which is kept from then on: its time is to be in one place.
+    is_in_paths: Cell<bool>,
     has_ended: bool,
+}
+
+impl Thread {
+    /// By what a path goes through it where it serves no interval and has no role that is known.
+    pub fn name_in_paths(&self) -> Option<u16> {
+        self.is_in_paths.set(true);
+        self.name.filter(|_| self.role == Role::UNKNOWN)
+    }
 }
 
 /// What walks look at.
@@ -89,6 +104,7 @@ pub struct Assembler {
     follows_waits: bool,
     /// Names of classes.
     pub classes: ClassTable,
+    thread_names: ThreadNames,
     /// What walks look at.
     pub past: Past,
     /// Names of attributes.
@@ -193,10 +209,20 @@ impl Assembler {
         read(decoder, &mut reading);
     }
 
-    /// What a thread is for, where waits are followed.
-    pub fn set_role(&mut self, key: u64, role: Role) {
-        if self.follows_waits && role != Role::UNKNOWN {
-            self.past.threads.entry(key).or_default().role = role;
+    /// What a thread is called; its role follows from it, where waits are followed.
+    pub fn name_thread(&mut self, key: u64, name: &str) {
+        if !self.follows_waits {
+            return;
+        }
+        let thread = self.past.threads.entry(key).or_default();
+        match Role::of(name) {
+            Role::UNKNOWN => {
+                let number = self.thread_names.number(name, &mut self.classes);
+                if !thread.is_in_paths.get() {
+                    thread.name = number;
+                }
+            }
+            role => thread.role = role,
         }
     }
 
