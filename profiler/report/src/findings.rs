@@ -134,7 +134,7 @@ fn timed_inside(finding: &Finding) -> Option<String> {
         "Inside of it, timed in round {} ({}): {}, {} of its share.",
         inside.round,
         counted(inside.intervals, "interval"),
-        last_of(&inside.functions, PATH_WIDTH),
+        names::path(&inside.functions, PATH_WIDTH),
         units::whole_percent(inside.of_share.min(1.0)),
     ))
 }
@@ -142,7 +142,7 @@ fn timed_inside(finding: &Finding) -> Option<String> {
 /// What stacks of slow intervals showed inside of the finding's function.
 fn seen_inside(finding: &Finding) -> Option<String> {
     let inside = finding.seen_inside.as_ref()?;
-    let path = last_of(&inside.functions, PATH_WIDTH);
+    let path = names::path(&inside.functions, PATH_WIDTH);
     Some(format!(
         "Inside of it, seen in {} of {} of slow intervals: {path}.",
         units::count(inside.stacks),
@@ -157,7 +157,7 @@ fn seen_only(finding: &Finding) -> Option<String> {
         "Seen in {} of {} of slow intervals, but not timed: {}. Profile for longer to know its share.",
         units::count(inside.stacks),
         counted(inside.of_stacks, "stack"),
-        last_of(&inside.functions, PATH_WIDTH),
+        names::path(&inside.functions, PATH_WIDTH),
     ))
 }
 
@@ -165,16 +165,6 @@ fn seen_only(finding: &Finding) -> Option<String> {
 pub(crate) fn counted(number: u64, one: &str) -> String {
     let many = if number == 1 { "" } else { "s" };
     format!("{} {one}{many}", units::count(number))
-}
-
-/// The end of a path of calls: the deepest functions, as many as there is room for.
-pub(crate) fn last_of(functions: &[String], width: usize) -> String {
-    let short = functions.iter().map(|name| names::without_modules(name));
-    let mut short: Vec<String> = short.collect();
-    if let Some(last) = short.last_mut() {
-        *last = names::shortened(last, width.saturating_sub(fit::columns("… > ")));
-    }
-    fit::path(&short, width)
 }
 
 /// Where a holder is: in a function, or in a state, which has a name of several words.
@@ -200,7 +190,12 @@ fn factors(profile: &Profile, finding: &Finding) -> Option<String> {
 }
 
 fn quoted(class: &str) -> String {
-    format!("\"{}\"", fit::middle(class, NAME_WIDTH))
+    // A thread is named by its function; a statement is a text.
+    let shown = match class.starts_with(evenkeel_analysis::OUTSIDE) {
+        true => names::shortened(class, NAME_WIDTH + fit::columns(evenkeel_analysis::OUTSIDE)),
+        false => fit::middle(class, NAME_WIDTH),
+    };
+    format!("\"{shown}\"")
 }
 
 /// Below this share nothing is left to report: the table would say 0.0 %.

@@ -119,6 +119,12 @@ pub fn path(steps: &[String], width: usize) -> String {
     }
     // Not even root and last fit: the reader looks for the last, and knows the root.
     let before_last = format!("…{GAP}");
+    for first_kept in 1..steps.len() {
+        let shortened = format!("{before_last}{}", steps[first_kept..].join(GAP));
+        if columns(&shortened) <= width {
+            return shortened;
+        }
+    }
     let room = width.saturating_sub(columns(&before_last));
     format!("{before_last}{}", middle(last, room))
 }

@@ -11,21 +11,12 @@ pub fn shortened(name: &str, width: usize) -> String {
     joined(&[name], "", width)
 }
 
-/// Names with a separator between them, in at most `width` columns. If they do not fit, parts are removed in this
-/// order: modules and libraries, traits of methods, parameters of C++ functions, arguments of templates and types of
-/// results, types of methods. At last the middle is cut.
+/// Names with a separator between them, in at most `width` columns. Parts are removed in this order until the names fit: modules and
+/// libraries, traits, parameters, template arguments and return types, types, closures, call sites. The middle of the functions
+/// themselves is cut last.
 pub fn joined<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> String {
-    // Each shortens the result of the one before.
-    let attempts: [fn(&str) -> String; 6] = [
-        str::to_owned,
-        |name| without_modules(without_library(name)),
-        without_traits,
-        without_parameters,
-        |name| without_return_type(&without_arguments(name)),
-        without_type,
-    ];
     let mut names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
-    for shorten in attempts {
+    for shorten in COMPACTING.into_iter().chain(CUTTING) {
         names = names.iter().map(|name| shorten(name)).collect();
         let whole = names.join(separator);
         if fit::columns(&whole) <= width {
@@ -33,6 +24,59 @@ pub fn joined<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> Stri
         }
     }
     fit::middle(&names.join(separator), width)
+}
+
+/// A path of calls in at most `width` columns, as [`fit::path`]: names are made short before they are left out.
+pub(crate) fn path<S: AsRef<str>>(names: &[S], width: usize) -> String {
+    let whole: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
+    if fit::columns(&whole.join(" > ")) <= width {
+        return fit::path(&whole, width);
+    }
+    let mut short: Vec<String> = whole.iter().map(|name| compact(name)).collect();
+    // The last is what a reader looks for.
+    if let Some(last) = short.last_mut() {
+        *last = shortened(last, width.saturating_sub(fit::columns("… > ")));
+    }
+    fit::middle(&fit::path(&short, width), width)
+}
+
+/// A name without all that a function can do without: `Map::insert` remains, and where it is called.
+pub(crate) fn compact(name: &str) -> String {
+    let steps = COMPACTING.into_iter();
+    steps.fold(name.to_owned(), |name, shorten| shorten(&name))
+}
+
+/// Each step takes the result of the previous one.
+const COMPACTING: [fn(&str) -> String; 5] = [
+    str::to_owned,
+    |name| with_site(name, |name| without_modules(without_library(name))),
+    |name| with_site(name, without_traits),
+    |name| with_site(name, without_parameters),
+    |name| {
+        with_site(name, |name| {
+            without_closures(&without_return_type(&without_arguments(name)))
+        })
+    },
+];
+
+/// After them: what costs the reader more.
+const CUTTING: [fn(&str) -> String; 3] = [
+    |name| with_site(name, without_type),
+    |name| with_site(name, function_alone),
+    |name| split_site(name).map_or(name, |(name, _)| name).to_owned(),
+];
+
+/// `f` and `g+0x10` of `f [g+0x10]`.
+fn split_site(name: &str) -> Option<(&str, &str)> {
+    name.strip_suffix(']')?.rsplit_once(" [")
+}
+
+/// What `shorten` leaves of a function, and of the function that its call site is in.
+fn with_site(name: &str, shorten: fn(&str) -> String) -> String {
+    match split_site(name) {
+        Some((function, site)) => format!("{} [{}]", shorten(function), shorten(site)),
+        None => shorten(name),
+    }
 }
 
 /// `function` of `library.so!function`.
@@ -108,9 +152,10 @@ fn unwrapped(name: &str, type_of: fn(&str) -> Option<&str>) -> String {
     while let Some(at) = rest.find('<') {
         out.push_str(&rest[..at]);
         let bracket = &rest[at..];
+        let is_applied = is_applied(&name[..name.len() - bracket.len()]);
         let found = bracketed(bracket).and_then(|inner| {
             let after = &bracket[inner.len() + "<>".len()..];
-            let of = type_of(inner).filter(|_| after.starts_with("::"))?;
+            let of = type_of(inner).filter(|_| !is_applied && after.starts_with("::"))?;
             Some((of, after))
         });
         match found {
@@ -127,33 +172,21 @@ fn unwrapped(name: &str, type_of: fn(&str) -> Option<&str>) -> String {
     out + rest
 }
 
-/// `Type::f` of `Type::f(int) const`. The class distinguishes methods of the same name. A suffix after the
-/// parameters, such as ` (not expanded)`, stays.
+/// `Type::f` of `Type::f(int) const`. The class stays: it distinguishes methods of one name. So does a suffix
+/// such as ` (not expanded)` or `+0x1c`.
 fn without_parameters(name: &str) -> String {
-    let mut depth = 0;
     let mut open = None;
-    let mut before = ' ';
-    for (at, c) in name.char_indices() {
-        match c {
-            '(' if depth == 0 && before != ' ' && !name[..at].ends_with("operator") => {
-                open = Some(at);
-            }
-            ')' if depth == 1 && open.is_some() => {
-                let (start, rest) = (open.take().unwrap_or(at), &name[at + 1..]);
-                if rest.is_empty() || rest.starts_with(' ') {
-                    let rest = rest.strip_prefix(" const").unwrap_or(rest);
-                    return format!("{}{rest}", &name[..start]);
-                }
-            }
-            _ => {}
+    for at in outside(name) {
+        let (before, from_here) = name.split_at(at);
+        if from_here.starts_with('(') && !before.is_empty() {
+            let is_none = before.ends_with(' ') || before.ends_with("operator");
+            open = Some(at).filter(|_| !is_none);
+        } else if let (Some(rest), Some(start)) = (from_here.strip_prefix(')'), open)
+            && (rest.is_empty() || rest.starts_with([' ', '+']))
+        {
+            let rest = rest.strip_prefix(" const").unwrap_or(rest);
+            return format!("{}{rest}", &name[..start]);
         }
-        match c {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' if before == '-' => {}
-            '>' | ')' | ']' | '}' => depth -= 1,
-            _ => {}
-        }
-        before = c;
     }
     name.to_owned()
 }
@@ -166,10 +199,7 @@ fn without_arguments(name: &str) -> String {
     while let Some(at) = rest.find('<') {
         let (before, bracket) = rest.split_at(at);
         out.push_str(before);
-        let is_applied = before
-            .trim_end_matches("::")
-            .ends_with(|c: char| c.is_alphanumeric() || c == '_')
-            && !before.ends_with("operator");
+        let is_applied = is_applied(&name[..name.len() - bracket.len()]);
         match bracketed(bracket).filter(|_| is_applied) {
             Some(inner) => {
                 out.push_str("<…>");
@@ -186,58 +216,135 @@ fn without_arguments(name: &str) -> String {
 
 /// `f<…>` of `std::vector<…> f<…>`: C++ tells what instances of templates return.
 fn without_return_type(name: &str) -> String {
-    let (body, path) = split_body(name);
+    let (label, path) = split_label(name);
     if path.contains("operator") {
         return name.to_owned();
     }
     let end = path.find(" (").unwrap_or(path.len());
-    let mut depth = 0;
-    let mut begin = 0;
-    for (at, c) in path[..end].char_indices() {
-        match c {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' | ')' | ']' | '}' => depth -= 1,
-            ' ' if depth == 0 => begin = at + 1,
-            _ => {}
-        }
-    }
-    // Of a label in words, as `waits: semaphore`, nothing goes.
-    match path[..begin].contains(':') && !path[..begin].contains("::") {
-        true => name.to_owned(),
-        false => format!("{body}{}", &path[begin..]),
+    let begin = outside(&path[..end]).filter(|&at| path[at..].starts_with(' '));
+    let begin = begin.last().map_or(0, |at| at + 1);
+    // Only of templates' instances the type is written; other names with spaces are words, as `off the processor` is.
+    match path[begin..end].contains('<') {
+        true => format!("{label}{}", &path[begin..]),
+        false => name.to_owned(),
     }
 }
 
-fn split_body(name: &str) -> (&'static str, &str) {
-    match name.strip_prefix("body of ") {
-        Some(path) => ("body of ", path),
-        None => ("", name),
+/// What stands before the function: `body of `, and a label in words as `waits: `.
+fn split_label(name: &str) -> (&str, &str) {
+    let label = match name.strip_prefix("body of ") {
+        Some(path) => name.len() - path.len(),
+        None => name.find(": ").map_or(0, |at| at + ": ".len()),
+    };
+    name.split_at(label)
+}
+
+/// The places in `text` outside of brackets, and those of the outer brackets. Signs as in `operator<<` are no brackets.
+fn outside(text: &str) -> impl Iterator<Item = usize> {
+    const SIGNS: &str = "<>=-*+/%&|^!~,";
+    let (mut depth, mut before, mut signs_until) = (0, ' ', 0);
+    text.char_indices().filter_map(move |(at, c)| {
+        if let Some(signs) = text[at..].strip_prefix("operator") {
+            // `operator()(int)` takes an int.
+            let signs = match signs.starts_with("()") || signs.starts_with("[]") {
+                true => "()".len(),
+                false => signs.find(|c| !SIGNS.contains(c)).unwrap_or(signs.len()),
+            };
+            signs_until = at + "operator".len() + signs;
+        }
+        let is_sign = at < signs_until || c == '>' && before == '-';
+        before = c;
+        if !is_sign && ">)]}".contains(c) {
+            depth -= 1;
+        }
+        let is_outside = depth <= 0;
+        if !is_sign && "<([{".contains(c) {
+            depth += 1;
+        }
+        is_outside.then_some(at)
+    })
+}
+
+/// Where the segments of a path begin: those of `a::f` at 0 and 3.
+fn segments(path: &str) -> Vec<usize> {
+    let separators = outside(path).filter(|&at| path[at..].starts_with("::"));
+    [0].into_iter().chain(separators.map(|at| at + 2)).collect()
+}
+
+/// Whether a segment that is not the first belongs to the function before it: a closure, or arguments.
+fn is_inside_function(segment: &str) -> bool {
+    segment.starts_with(['{', '<'])
+}
+
+/// `f::{…}` of `f::{closure#0}::{closure#2}` and of `f::{lambda(int)#1}::operator()`.
+fn without_closures(name: &str) -> String {
+    let (label, path) = split_label(name);
+    let begins = segments(path);
+    let ends = begins[1..].iter().map(|at| at - 2).chain([path.len()]);
+    let mut out = label.to_owned();
+    let mut is_closure = false;
+    for (at, (&begin, end)) in begins.iter().zip(ends).enumerate() {
+        let segment = &path[begin..end];
+        let (what, rest) = match segment.starts_with('{') {
+            true => segment.split_at(segment.rfind('}').map_or(segment.len(), |at| at + 1)),
+            false => match segment.strip_prefix("operator()").filter(|_| is_closure) {
+                Some(rest) => ("{", rest),
+                None => (segment, ""),
+            },
+        };
+        if !what.starts_with('{') || !is_closure {
+            out.push_str(if at > 0 { "::" } else { "" });
+            out.push_str(if what.starts_with('{') { "{…}" } else { what });
+        }
+        is_closure = what.starts_with('{');
+        out.push_str(rest);
     }
+    out
+}
+
+/// Where the function begins in a path.
+fn function_in(path: &str) -> usize {
+    let begins = segments(path);
+    let mut functions = begins.iter().rev();
+    let is_function = |at: &&usize| **at == 0 || !is_inside_function(&path[**at..]);
+    functions.find(is_function).copied().unwrap_or_default()
 }
 
 /// The function alone, `…::f`, with the closure in it.
 fn without_type(name: &str) -> String {
-    let (body, path) = split_body(name);
-    let mut depth = 0;
-    let mut segments = Vec::new();
-    for (at, c) in path.char_indices() {
-        match c {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' | ')' | ']' | '}' => depth -= 1,
-            ':' if depth == 0 && path[at..].starts_with("::") => segments.push(at),
-            _ => {}
-        }
+    let (label, path) = split_label(name);
+    match function_in(path) {
+        0 => name.to_owned(),
+        at => format!("{label}…::{}", &path[at..]),
     }
-    if segments
-        .last()
-        .is_some_and(|&at| path[at..].starts_with("::{"))
-    {
-        segments.pop();
+}
+
+/// The same without closure and arguments. A suffix such as ` (not expanded)` or `+0x1c` stays.
+fn function_alone(name: &str) -> String {
+    let (label, path) = split_label(name);
+    let begin = function_in(path);
+    let function = &path[begin..];
+    if function.starts_with("operator") {
+        return name.to_owned();
     }
-    match segments.last() {
-        Some(&at) => format!("{body}…{}", &path[at..]),
-        None => name.to_owned(),
-    }
+    let ends = |&at: &usize| at > 0 && function[at..].starts_with(['<', '(', ':', ' ', '+']);
+    let behind = |&at: &usize| function[at..].starts_with([' ', '+']);
+    let end = outside(function).find(ends).unwrap_or(function.len());
+    let behind = outside(function).find(behind).unwrap_or(function.len());
+    format!(
+        "{label}{}{}{}",
+        &path[..begin],
+        &function[..end],
+        &function[behind..]
+    )
+}
+
+/// Whether a bracket behind this is what a template, or a generic, is made with.
+fn is_applied(before: &str) -> bool {
+    before
+        .trim_end_matches("::")
+        .ends_with(|c: char| c.is_alphanumeric() || c == '_')
+        && !before.ends_with("operator")
 }
 
 /// What is between the `<` that `text` begins with and its `>`.
@@ -258,11 +365,13 @@ fn bracketed(text: &str) -> Option<&str> {
     None
 }
 
-/// The type of `impl Type`, which Rust writes where a type is extended outside of its module.
+/// The type of `impl Type`, which Rust writes where a type is extended outside of its module, and of `Type` alone (mangling v0, RFC
+/// 2603).
 fn inherent(inner: &str) -> Option<&str> {
-    inner
-        .strip_prefix("impl ")
-        .filter(|of| !of.contains(" for "))
+    match inner.strip_prefix("impl ") {
+        Some(of) => Some(of).filter(|of| !of.contains(" for ")),
+        None => Some(inner).filter(|of| !of.contains(' ')),
+    }
 }
 
 /// The type of `Type as Trait` or `impl Trait for Type`.
@@ -274,160 +383,4 @@ fn implementer(inner: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn modules_give_way() {
-        for (name, expected) in [
-            ("evenkeel_locks::owner::Owner::wait", "Owner::wait"),
-            (
-                "evenkeel_workloads::interface::ready::complete",
-                "ready::complete",
-            ),
-            (
-                "evenkeel_locks::transaction::Transaction<K>::lock_within",
-                "Transaction<K>::lock_within",
-            ),
-            (
-                "<evenkeel_drive::target::Link as evenkeel_workloads::interface::transaction::Transaction>::query::{{closure}}",
-                "<Link as Transaction>::query::{…}",
-            ),
-            (
-                "body of parking_lot::condvar::Condvar::wait_until_internal",
-                "body of Condvar::wait_until_internal",
-            ),
-            (
-                "evenkeel_log::commit::<impl evenkeel_log::log::Log>::advance",
-                "Log::advance",
-            ),
-            (
-                "core::ptr::drop_in_place<alloc::string::String>",
-                "ptr::drop_in_place<String>",
-            ),
-            ("foo::Bar::~Bar()", "Bar::~Bar()"),
-            ("operator new(unsigned long)", "operator new(unsigned long)"),
-            ("trans_commit(THD*)", "trans_commit(THD*)"),
-            ("waits: semaphore", "waits: semaphore"),
-            ("0x1e4360", "0x1e4360"),
-            ("a::b::", "a::b::"),
-        ] {
-            assert_eq!(without_modules(name), expected);
-        }
-    }
-
-    #[test]
-    fn then_traits_do_and_the_middle_last() {
-        let name = "<drive::target::Link as workloads::Transaction>::query::{{closure}}";
-        assert_eq!(shortened(name, 100), name);
-        assert_eq!(shortened(name, 33), "<Link as Transaction>::query::{…}");
-        assert_eq!(shortened(name, 32), "Link::query::{…}");
-        assert_eq!(shortened(name, 13), "…::query::{…}");
-        assert_eq!(shortened(name, 8), "…::…:{…}");
-        let own = "body of condvar::Condvar::wait_until_internal";
-        assert_eq!(shortened(own, 30), "body of …::wait_until_internal");
-        let of_a_trait = "<impl core::fmt::Display for store::Key<T>>::fmt";
-        assert_eq!(shortened(of_a_trait, 15), "Key<T>::fmt");
-        let argument = "f<int>::g(std::vector<A as B>)";
-        assert_eq!(without_traits(argument), argument);
-    }
-
-    /// As Squid's names are: without their classes both would be `…::match(ACLChecklist*)`.
-    #[test]
-    fn parameters_give_way_before_classes_do() {
-        let names = [
-            "ACLStrategised<char const*>::match(ACLChecklist*)",
-            "Acl::InnerNode::match(ACLChecklist*)",
-        ];
-        assert_eq!(
-            joined(&names, " called by ", 68),
-            "ACLStrategised<char const*>::match called by Acl::InnerNode::match"
-        );
-        for (name, expected) in [
-            (
-                "Store::get(int) const (not expanded)",
-                "Store::get (not expanded)",
-            ),
-            ("body of Store::get()", "body of Store::get"),
-            (
-                "f(int)::{lambda(int)#1}::operator()(int) const",
-                "f(int)::{lambda(int)#1}::operator()",
-            ),
-            ("Call::operator()", "Call::operator()"),
-            (
-                "(anonymous namespace)::f(void (*)(int))",
-                "(anonymous namespace)::f",
-            ),
-            ("(indirect) at f()+0x12", "(indirect) at f()+0x12"),
-            ("0x1e4360 (not expanded)", "0x1e4360 (not expanded)"),
-            ("Smart::operator->(int)", "Smart::operator->"),
-        ] {
-            assert_eq!(without_parameters(name), expected);
-        }
-    }
-
-    /// As DuckDB's and polars' names are: in the middle stands what tells one from another.
-    #[test]
-    fn arguments_give_way_before_types_do() {
-        let name = "void duckdb::UnaryExecutor::ExecuteFlat<long, double, duckdb::GenericUnaryWrapper, duckdb::VectorTryCastOperator<duckdb::NumericTryCast> >(long const*, double*, unsigned long)";
-        assert_eq!(shortened(name, 60), "UnaryExecutor::ExecuteFlat<…>");
-        assert_eq!(shortened(name, 20), "…::ExecuteFlat<…>");
-        let rust = "<rayon_core::job::StackJob<rayon_core::latch::LatchRef<L>, F, R> as rayon_core::job::Job>::execute";
-        assert_eq!(shortened(rust, 30), "StackJob<…>::execute");
-        for (name, expected) in [
-            (
-                "Map<int, std::vector<long> >::insert<false>",
-                "Map<…>::insert<…>",
-            ),
-            ("drop_in_place::<String>", "drop_in_place::<…>"),
-            (
-                "<Link as Transaction>::query",
-                "<Link as Transaction>::query",
-            ),
-            ("Key::operator<", "Key::operator<"),
-            ("f<g(int)->int>", "f<…>"),
-        ] {
-            assert_eq!(without_arguments(name), expected);
-        }
-        for (name, expected) in [
-            ("body of std::vector<…> ns::f<…>", "body of ns::f<…>"),
-            ("int f<…> (not expanded)", "f<…> (not expanded)"),
-            ("waits: semaphore", "waits: semaphore"),
-            ("Key::operator new", "Key::operator new"),
-        ] {
-            assert_eq!(without_return_type(name), expected);
-        }
-    }
-
-    #[test]
-    fn libraries_give_way() {
-        let name = "ngx_http_lua_module.so!ngx_http_lua_content_handler";
-        assert_eq!(shortened(name, 51), name);
-        assert_eq!(shortened(name, 50), "ngx_http_lua_content_handler");
-        assert_eq!(
-            without_library("ACL::operator!(int)"),
-            "ACL::operator!(int)"
-        );
-    }
-
-    #[test]
-    fn joined_names_are_shortened_together() {
-        let names = [
-            "locks::owner::Owner::wait",
-            "parking_lot::condvar::Condvar::wait_until",
-        ];
-        assert_eq!(
-            joined(&names, " > ", 35),
-            "Owner::wait > Condvar::wait_until"
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_exceeds_its_width(name in "[a-cA-C:<> {}\\-]{0,40}|\\PC{0,40}", width in 0usize..50) {
-            prop_assert!(fit::columns(&shortened(&name, width)) <= width);
-        }
-    }
-}
+mod tests;

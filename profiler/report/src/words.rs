@@ -98,7 +98,14 @@ pub fn object(line: &WaitedFor) -> String {
 /// For what the waits were, and who ended them: `for a semaphore, ended by "end" in XLogWrite > issue_xlog_fsync [XLogWrite+0x1a]`.
 pub fn wait(line: &WaitedFor) -> String {
     let object = object(line);
-    match (&line.holder, line.holder_calls.as_slice()) {
+    let holder =
+        line.holder.as_ref().map(
+            |holder| match holder.starts_with(evenkeel_analysis::OUTSIDE) {
+                true => names::compact(holder),
+                false => holder.clone(),
+            },
+        );
+    match (holder, line.holder_calls.as_slice()) {
         (None, _) => format!("for {object}; waker unknown"),
         (Some(holder), []) => format!("for {object}, ended by \"{holder}\" in no timed call"),
         (Some(holder), calls) => {

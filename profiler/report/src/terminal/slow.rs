@@ -4,8 +4,8 @@ use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::slow::model::SlowPath;
 
 use super::style::{Style, title};
-use crate::findings::{counted, last_of};
-use crate::{fit, units};
+use crate::findings::counted;
+use crate::{fit, names, units};
 
 /// Columns before the path.
 const INDENT: usize = 34;
@@ -42,6 +42,6 @@ fn row(path: &SlowPath, style: &Style) -> String {
     format!(
         "{} {stacks} {intervals}  {}\n",
         style.paint().bold(&part),
-        last_of(&path.functions, style.columns().saturating_sub(INDENT))
+        names::path(&path.functions, style.columns().saturating_sub(INDENT))
     )
 }

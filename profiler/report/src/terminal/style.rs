@@ -50,24 +50,31 @@ impl Style<'_> {
     }
 }
 
-/// A call path in at most `width` columns: a known one by its names and last site, any other unchanged.
+/// A call path in at most `width` columns: a known path by its names and last site, a pair by its two calls, any other unchanged.
 pub(crate) fn place(path: &str, paths: &Paths, width: usize) -> String {
-    let shortened = paths.find(path).map(|located| {
-        let whole = located.names();
-        if fit::columns(&whole.join(" > ")) <= width {
-            return fit::path(&whole, width);
+    let located = paths.find(path).map(|located| located.names());
+    match (located, pair(path)) {
+        (Some(names), _) => names::path(&names, width),
+        (None, Some(calls)) => {
+            let room = width.saturating_sub(fit::columns(PAIR[0]) + fit::columns(PAIR[1]));
+            let calls = names::joined(&calls, ", ", room);
+            format!("{}{calls}{}", PAIR[0], PAIR[1])
         }
-        let mut short: Vec<String> = whole
-            .iter()
-            .map(|name| names::without_modules(name))
-            .collect();
-        // The last is what a reader looks for.
-        if let Some(last) = short.last_mut() {
-            *last = names::shortened(last, width.saturating_sub(fit::columns("… > ")));
-        }
-        fit::path(&short, width)
-    });
-    fit::middle(shortened.as_deref().unwrap_or(path), width)
+        (None, None) => fit::middle(path, width),
+    }
+}
+
+/// What stands around the calls of a pair.
+const PAIR: [&str; 2] = ["… > {", "}"];
+
+/// The calls that a pair's path ends in, `root > {f [root+0x10], g [root+0x20]}`: they differ in their sites at least.
+fn pair(path: &str) -> Option<Vec<&str>> {
+    let (_, calls) = path.strip_suffix('}')?.rsplit_once(" > {")?;
+    let calls: Vec<&str> = calls.split_inclusive("], ").collect();
+    let calls = calls
+        .iter()
+        .map(|call| call.strip_suffix(", ").unwrap_or(call));
+    Some(calls.collect())
 }
 
 /// A section's title, with a remark in the rest of the line and below it.

@@ -54,7 +54,10 @@ fn one(timeline: &Timeline, style: &Style) -> String {
     let width = style.columns() - LANE - 4;
     for (lane, name) in timeline.lanes.iter().enumerate() {
         let drawn = draw(timeline, lane, width, style);
-        let line = format!("  {}  {drawn}", fit::left(name, LANE));
+        let line = format!(
+            "  {}  {drawn}",
+            fit::left(&names::shortened(name, LANE), LANE)
+        );
         out.push_str(line.trim_end());
         out.push('\n');
     }
@@ -179,7 +182,7 @@ fn row(span: &Span, timeline: &Timeline, style: &Style) -> String {
         "{} {}  {}  {}{}\n",
         fit::right(&units::duration(span.from_ns), 11),
         fit::right(&units::duration(span.to_ns - span.from_ns), 9),
-        fit::left(lane, LANE),
+        fit::left(&names::shortened(lane, LANE), LANE),
         paint.kind(span.kind, &name),
         paint.dim(&above),
     )
