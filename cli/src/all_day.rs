@@ -63,7 +63,7 @@ impl Metrics {
             fails: false,
         };
         if let Some(server) = &exporter.server {
-            eprintln!(
+            tell!(
                 "evenkeel: metrics are at http://{}/metrics",
                 server.address()
             );

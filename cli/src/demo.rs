@@ -70,8 +70,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match PostgreSql::prepare(&options) {
         Ok(server) => postgres(&arguments, server),
         Err(error @ ServerError::NotInstalled { .. }) => {
-            eprintln!("evenkeel: {error}");
-            eprintln!("evenkeel: profiling the bundled server instead");
+            tell!("evenkeel: {error}");
+            tell!("evenkeel: profiling the bundled server instead");
             bundled(&arguments)
         }
         Err(error) => Err(error.into()),
@@ -115,7 +115,7 @@ fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failu
             result
         })
     };
-    eprintln!(
+    tell!(
         "evenkeel: pgbench TPC-B, {} clients, scale {}, against a private PostgreSQL for {} s (loading the tables first)",
         arguments.clients,
         arguments.scale,
@@ -133,9 +133,12 @@ fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failu
     let loaded = load.join().expect("the load does not panic");
     let code = profiled?;
     let (_server, result) = loaded?;
-    eprintln!(
+    tell!(
         "evenkeel: pgbench counted {} transactions, {} failed, {:.0} a second, mean {:.2} ms",
-        result.transactions, result.failed, result.transactions_per_s, result.latency_mean_ms
+        result.transactions,
+        result.failed,
+        result.transactions_per_s,
+        result.latency_mean_ms
     );
     Ok(code)
 }

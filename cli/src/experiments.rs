@@ -86,14 +86,14 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let said = AtomicUsize::new(usize::MAX);
     let ran = course::run(&course, &*signals::first_interrupts()?, &|position| {
         if shown {
-            eprint!("\r\x1b[K{}", line(&position));
+            tell_part!("\r\x1b[K{}", line(&position));
         } else if said.swap(position.done, Ordering::Relaxed) != position.done {
             // What takes so long says in a log, too, where it is.
-            eprintln!("evenkeel: {}", line(&position));
+            tell!("evenkeel: {}", line(&position));
         }
     });
     if shown {
-        eprint!("\r\x1b[K");
+        tell_part!("\r\x1b[K");
     }
     let outcomes = ran?;
     output::write(&arguments.document, &document::markdown(&outcomes))?;
@@ -109,7 +109,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     arguments.json.output(lines, text)?;
     let unfinished = chosen.len() - own.len();
     if unfinished > 0 {
-        eprintln!("evenkeel: stopped with {unfinished} experiments left; go on with --resume");
+        tell!("evenkeel: stopped with {unfinished} experiments left; go on with --resume");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -106,11 +106,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     )?;
     // The formats have no place for them.
     for warning in &loaded.profile.warnings {
-        eprintln!("evenkeel: {}", messages::warning(warning));
+        tell!("evenkeel: {}", messages::warning(warning));
     }
     let started = started(&loaded.meta);
     if started.is_none() && format.takes_timelines() && !loaded.profile.timelines.is_empty() {
-        eprintln!(
+        tell!(
             "evenkeel: the recording does not say when it was made (an earlier version wrote it): its times begin in 1970"
         );
     }

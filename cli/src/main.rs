@@ -4,8 +4,23 @@
 //! `values` parses option values, `output` prints and writes, and `progress` draws progress. Usage errors end with
 //! code 2 and name the correct form. ARCHITECTURE.md shows the crates below.
 
-// `println!` panics where standard output cannot be written (a full disk); `output::print` reports the error.
-#![deny(clippy::print_stdout)]
+// `println!` panics where standard output cannot be written (a full disk); `output::print` reports the error. `eprintln!` does the same:
+// `tell!` goes on, since a session must take its probes out and finish its recording all the same.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+/// Writes a line to standard error, if that can be written.
+macro_rules! tell {
+    ($($text:tt)*) => { tell_part!("{}\n", format_args!($($text)*)) };
+}
+
+/// Writes part of a line to standard error, if that can be written.
+macro_rules! tell_part {
+    ($($text:tt)*) => {{
+        let text = format_args!($($text)*);
+        // Nobody is left to be told of the failure.
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), text);
+    }};
+}
 
 mod all_day;
 mod arguments;
@@ -95,7 +110,7 @@ fn main() -> ExitCode {
         Command::Man(arguments) => packaging::pages(&arguments, Cli::command()),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("evenkeel: {error}");
+        tell!("evenkeel: {error}");
         ExitCode::from(2)
     })
 }

@@ -43,15 +43,15 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     drop(reading);
     let seen = merged.analysis.intervals_seen();
     if merged.cut {
-        eprintln!(
+        tell!(
             "evenkeel: one of {} ends early (the profiler was killed, found no room for it, or is still at work): what was drained is merged",
             report::names(&recordings)
         );
     }
     for warning in &merged.meta.facts.warnings {
-        eprintln!("evenkeel: {}", messages::warning(warning));
+        tell!("evenkeel: {}", messages::warning(warning));
     }
-    eprintln!(
+    tell!(
         "evenkeel: {} recordings, {seen} intervals seen, are in {}",
         recordings.len(),
         output.display()

@@ -237,9 +237,9 @@ impl Options {
         } = outcome?;
         advice::add(&mut profile);
         let style = output::style(output::stderr_is_terminal(), &self.tail, false, self.k);
-        eprint!("{}", terminal::render(&profile, &style));
+        tell_part!("{}", terminal::render(&profile, &style));
         if let Some(path) = &settings.recording {
-            eprintln!("evenkeel: the recording is in {}", path.display());
+            tell!("evenkeel: the recording is in {}", path.display());
         }
         // Where there is no room for one of them, there may be for the other.
         let page = self
@@ -247,7 +247,7 @@ impl Options {
             .as_ref()
             .map_or(Ok(()), |path| -> Result<(), Failure> {
                 output::write(path, &html::render(&profile))?;
-                eprintln!("evenkeel: the report is in {}", path.display());
+                tell!("evenkeel: the report is in {}", path.display());
                 Ok(())
             });
         if let Some(path) = &self.json.json {
@@ -351,11 +351,11 @@ fn exit_code(ending: Ending) -> ExitCode {
     match ending {
         Ending::Exited(0) | Ending::Stopped | Ending::Kept | Ending::Gone => ExitCode::SUCCESS,
         Ending::Exited(code) => {
-            eprintln!("evenkeel: the command failed with exit code {code}");
+            tell!("evenkeel: the command failed with exit code {code}");
             ExitCode::from(1)
         }
         Ending::Killed(signal) => {
-            eprintln!("evenkeel: the command was killed by signal {signal}");
+            tell!("evenkeel: the command was killed by signal {signal}");
             ExitCode::from(1)
         }
     }

@@ -93,7 +93,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     arguments.view.check()?;
     if let Some(path) = &arguments.output {
         show(&arguments, path)?;
-        eprintln!("evenkeel: the recording is in {}", path.display());
+        tell!("evenkeel: the recording is in {}", path.display());
         return Ok(ExitCode::SUCCESS);
     }
     let directory = std::env::temp_dir();
@@ -104,7 +104,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     show(&arguments, scratch.path()).inspect_err(|failure| {
         let path = scratch.path().display().to_string();
         if failure.to_string().contains(&path) {
-            eprintln!(
+            tell!(
                 "evenkeel: {path} was the recording, in {} (TMPDIR): name a file for it by -o, on a disk with room",
                 directory.display()
             );
@@ -162,7 +162,7 @@ fn read_files(
         drop(reading);
         read.map_err(|source| Failure::Usage(format!("cannot read {}: {source}", file.display())))?;
         if recording.converter.counts.spans == spans {
-            eprintln!(
+            tell!(
                 "evenkeel: {} holds no spans: OTLP (protobuf, JSON) and Jaeger's JSON are read",
                 file.display()
             );
@@ -187,7 +187,7 @@ fn receive(
     let listening = receiver.addresses().iter();
     let listening = listening.map(|address| format!("http://{address}"));
     let listening = listening.collect::<Vec<_>>().join(" and ");
-    eprintln!(
+    tell!(
         "evenkeel: taking spans at {listening} (OTEL_EXPORTER_OTLP_ENDPOINT; OTLP over gRPC or HTTP); Ctrl-C ends"
     );
     recording.meta.target = format!("spans by OTLP at {listening}");
@@ -286,19 +286,23 @@ impl Recording {
         self.meta.complete = true;
         let counts = self.converter.counts;
         self.writer.finish(&self.meta)?;
-        eprintln!(
+        tell!(
             "evenkeel: {} spans in {} traces: {} requests; {} spans were waited for by nobody",
-            counts.spans, counts.traces, counts.requests, counts.asynchronous
+            counts.spans,
+            counts.traces,
+            counts.requests,
+            counts.asynchronous
         );
         for process in &self.converter.processes.all {
-            eprintln!(
+            tell!(
                 "evenkeel: {} of the intervals of {} are joined to spans on critical paths",
-                process.fate.joined, process.name
+                process.fate.joined,
+                process.name
             );
         }
         if counts.requests == 0 {
             for warning in &self.meta.facts.warnings {
-                eprintln!("evenkeel: {}", messages::warning(warning));
+                tell!("evenkeel: {}", messages::warning(warning));
             }
             return Err(Failure::Usage(
                 "there is no request: no trace has a root span, or no spans came".to_owned(),

@@ -302,3 +302,23 @@ fn a_full_disk() {
             .said(&["cannot write standard output", "No space left"]);
     }
 }
+
+/// Messages are lost, the results are not: the exit code, and what goes to standard output.
+#[test]
+fn a_full_disk_below_standard_error_ends_nothing() {
+    let place = Place::new();
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../profiler/recording/tests/recordings/postgres-rows.keel");
+    std::fs::copy(recording, place.file("run.keel")).unwrap();
+    for (arguments, code) in [
+        ("report run.keel", 0),
+        ("report missing.keel", 2),
+        ("merge run.keel run.keel -o all.keel", 2),
+        ("export run.keel --format parquet -o tables", 0),
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let mut command = place.evenkeel(arguments.split(' '));
+        command.stderr(full.unwrap());
+        finish(command.spawn().unwrap()).ended(code);
+    }
+}

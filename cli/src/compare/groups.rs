@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments, by: By) -> Result<ExitCode, Failure> {
             Ok(member) => members.push(member),
             // One host without load is no reason to say nothing of the others.
             Err(Failure::Usage(why)) => {
-                eprintln!("evenkeel: {} {name} is left out: {why}", by.name());
+                tell!("evenkeel: {} {name} is left out: {why}", by.name());
             }
             Err(error) => return Err(error),
         }
@@ -118,7 +118,7 @@ fn member(
     let loaded = report::load_some(&arguments.recordings, &arguments.ranking, &is_its)?;
     let profile = loaded.profile;
     for warning in &profile.warnings {
-        eprintln!("evenkeel: {name}: {}", messages::warning(warning));
+        tell!("evenkeel: {name}: {}", messages::warning(warning));
     }
     let own = || metas.iter().filter(|meta| is_its(meta));
     let started = own().filter_map(|meta| meta.started);

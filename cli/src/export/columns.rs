@@ -40,12 +40,12 @@ pub fn run(recordings: &[PathBuf], directory: &Path) -> Result<ExitCode, Failure
     let profile = report::profile_of(&replayed, recordings, &Ranking::default())?;
     drop(reading);
     for warning in &profile.warnings {
-        eprintln!("evenkeel: {}", messages::warning(warning));
+        tell!("evenkeel: {}", messages::warning(warning));
     }
     let nodes = analysis.with_tree(&replayed.sites, &profile.unpatched, described);
     let nodes = nodes.unwrap_or_default();
     let written = columns.finish(&nodes).map_err(Failure::Columns)?;
-    eprintln!(
+    tell!(
         "evenkeel: {} intervals of {count} {} are in {} ({} rows in {} files)",
         written.intervals,
         if count == 1 {

@@ -74,7 +74,7 @@ impl Diverted {
         }
         let mut tail = self.tail.lock().expect("no panic with the lock held");
         if tail.dropped > 0 {
-            eprintln!(
+            tell!(
                 "evenkeel: the command printed {} bytes more than these, its last; send its output to a file to keep it",
                 tail.dropped
             );

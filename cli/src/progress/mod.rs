@@ -50,7 +50,7 @@ impl Line {
 
     /// Prints a line that stays, above the moving one.
     pub fn print(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| tell!("{text}"));
     }
 
     /// Takes the line away until something is shown again.

@@ -71,9 +71,9 @@ impl Observer for SessionProgress {
                 self.line.clear();
                 for (i, candidate) in next.iter().enumerate() {
                     let share = units::percent(candidate.contribution);
-                    eprintln!("  {:>3}  {:>6}  {}", i + 1, share, describe(candidate));
+                    tell!("  {:>3}  {:>6}  {}", i + 1, share, describe(candidate));
                 }
-                eprint!("Which? Numbers, a for all, nothing to stop here: ");
+                tell_part!("Which? Numbers, a for all, nothing to stop here: ");
                 let _ = std::io::stderr().flush();
                 self.asked = true;
                 self.offered = next.len();
@@ -115,7 +115,7 @@ impl Observer for SessionProgress {
                 Some(numbers.into_iter().map(|number| number - 1).collect())
             }
             _ => {
-                eprint!("Numbers from 1 to {}, please: ", self.offered);
+                tell_part!("Numbers from 1 to {}, please: ", self.offered);
                 let _ = std::io::stderr().flush();
                 self.asked = true;
                 None

@@ -115,7 +115,7 @@ pub fn nothing(meta: &Meta, name: &str) -> Failure {
 
 /// Says which minutes are reported.
 pub fn say(covered: &Range<u64>) {
-    eprintln!("evenkeel: what follows is of {}", shown(covered));
+    tell!("evenkeel: what follows is of {}", shown(covered));
 }
 
 fn shown(times: &Range<u64>) -> String {

@@ -59,7 +59,7 @@ fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
     let functions = analysis.with_tree(&replayed.sites, &profile.unpatched, Functions::of);
     drop(reading);
     let functions = functions.unwrap_or_default();
-    eprintln!(
+    tell!(
         "evenkeel: {name}: {} intervals; {} name a trace, {} a trace that was received",
         met.intervals,
         met.traced,
