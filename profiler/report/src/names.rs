@@ -267,8 +267,14 @@ fn outside(text: &str) -> impl Iterator<Item = usize> {
 
 /// Where the segments of a path begin: those of `a::f` at 0 and 3.
 fn segments(path: &str) -> Vec<usize> {
-    let separators = outside(path).filter(|&at| path[at..].starts_with("::"));
-    [0].into_iter().chain(separators.map(|at| at + 2)).collect()
+    let mut begins = vec![0];
+    for at in outside(path).filter(|&at| path[at..].starts_with("::")) {
+        // Of three colons two separate.
+        if begins.last().is_none_or(|&begin| begin <= at) {
+            begins.push(at + "::".len());
+        }
+    }
+    begins
 }
 
 /// Whether a segment that is not the first belongs to the function before it: a closure, or arguments.

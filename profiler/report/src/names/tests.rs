@@ -205,6 +205,13 @@ fn labels_stay() {
     );
 }
 
+/// Names are foreign input: three colons in a row are no path of Rust or C++.
+#[test]
+fn damaged_names_are_shortened_too() {
+    assert_eq!(shortened(":::{ }a::a:{}", 0), "");
+    assert!(fit::columns(&shortened("a:::b", 4)) <= 4);
+}
+
 #[test]
 fn libraries_give_way() {
     let name = "ngx_http_lua_module.so!ngx_http_lua_content_handler";
