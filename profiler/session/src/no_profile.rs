@@ -183,7 +183,7 @@ impl Display for Reason {
             ),
             Reason::NoLibrary { library, processes } => write!(
                 f,
-                "none of the {processes} processes with the agent has loaded a library {library}. Check its name with ldd or /proc/PID/maps"
+                "no library {library} was loaded by the {processes} processes with the agent. Check its name with ldd or /proc/PID/maps"
             ),
             Reason::NoAddressSpace => write!(
                 f,

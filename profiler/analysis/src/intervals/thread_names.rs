@@ -31,14 +31,12 @@ impl ThreadNames {
     }
 }
 
-/// `polars` of `polars-3 4711`, `run()` of `run() 4711`, whose last number is the thread's own. A function's name, which ends with
-/// its parameters, has no number of a worker in it.
+/// `polars` of `polars-3 #4711`, `run()` of `run() #4711`, whose last number is the thread's own. Names without the mark are the
+/// program's, and say nothing. A function's name, which ends with its parameters, has no number of a worker in it.
 fn common(name: &str) -> Option<String> {
-    let own = match name.rsplit_once(' ') {
-        Some((name, number)) if is_number(number) => name,
-        _ if is_number(name) => return None,
-        _ => name,
-    };
+    let (own, _) = name
+        .rsplit_once(" #")
+        .filter(|(_, number)| is_number(number))?;
     if own.ends_with(')') || own.ends_with(" const") {
         return Some(own.to_owned());
     }
@@ -69,21 +67,22 @@ mod tests {
     #[test]
     fn workers_of_a_pool_share_a_name() {
         for (name, expected) in [
-            ("polars-3 4711", Some("polars")),
-            ("tokio-rt-worker 4711", Some("tokio-rt-worker")),
-            ("rocksdb:low0 4711", Some("rocksdb:low")),
-            ("worker #12 4711", Some("worker")),
-            ("pool-2-thread-7 4711", Some("pool-?-thread")),
-            ("nginx: worker process 4711", Some("nginx: worker process")),
+            ("polars-3 #4711", Some("polars")),
+            ("tokio-rt-worker #4711", Some("tokio-rt-worker")),
+            ("rocksdb:low0 #4711", Some("rocksdb:low")),
+            ("worker #12 #4711", Some("worker")),
+            ("pool-2-thread-7 #4711", Some("pool-?-thread")),
+            ("nginx: worker process #4711", Some("nginx: worker process")),
             (
-                "kuzu::common::TaskScheduler::runWorkerThread() 4711",
+                "kuzu::common::TaskScheduler::runWorkerThread() #4711",
                 Some("kuzu::common::TaskScheduler::runWorkerThread()"),
             ),
-            ("decode_h264() 4711", Some("decode_h264()")),
-            ("libworkers.so.2 4711", Some("libworkers.so")),
+            ("decode_h264() #4711", Some("decode_h264()")),
+            ("libworkers.so.2 #4711", Some("libworkers.so")),
             ("4711", None),
+            ("server 4711", None),
             ("", None),
-            ("7 4711", Some("?")),
+            ("7 #4711", Some("?")),
         ] {
             assert_eq!(common(name).as_deref(), expected, "{name}");
         }
@@ -93,14 +92,14 @@ mod tests {
     fn names_leave_room_for_classes() {
         let mut classes = ClassTable::default();
         let mut names = ThreadNames::default();
-        let first = names.number("a 1", &mut classes);
+        let first = names.number("a #1", &mut classes);
         assert_eq!(classes.name(usize::from(first.unwrap())), "a");
-        assert_eq!(names.number("a 2", &mut classes), first);
+        assert_eq!(names.number("a #2", &mut classes), first);
         for at in 0..1_000_u32 {
-            names.number(&format!("f{at}() {at}"), &mut classes);
+            names.number(&format!("f{at}() #{at}"), &mut classes);
         }
         assert_eq!(classes.names().len(), 2 + NAMES_MAX);
-        assert_eq!(names.number("f999() 3", &mut classes), None);
-        assert_eq!(names.number("a 9", &mut classes), first);
+        assert_eq!(names.number("f999() #3", &mut classes), None);
+        assert_eq!(names.number("a #9", &mut classes), first);
     }
 }

@@ -40,11 +40,13 @@ pub struct Nameless {
 }
 
 /// What a thread is called.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Name {
     text: String,
     /// It gave it to itself, or its process did; otherwise it has that of the program.
     is_own: bool,
+    /// It is the title of its process.
+    is_title: bool,
     /// It is the function that the thread runs.
     is_function: bool,
 }
@@ -59,7 +61,7 @@ impl ThreadNames {
     /// The name of a thread that begins.
     pub fn began(&mut self, thread: u64, pid: u32, tid: u32, now: Instant) -> String {
         let name = thread_name(pid, tid);
-        let text = with_number(&name.text, tid);
+        let text = name.with_number(tid);
         self.young.push(Young {
             thread,
             pid,
@@ -81,20 +83,20 @@ impl ThreadNames {
         for young in self.young.iter_mut().filter(|young| young.due <= now) {
             let (thread, pid, tid) = (young.thread, young.pid, young.tid);
             let mut name = thread_name(pid, tid);
-            if !name.is_own {
+            if !name.is_own && tid != pid {
                 let known = young.name.is_function.then(|| young.name.clone());
                 name = known.unwrap_or_else(|| match function(Nameless { thread, pid, tid }) {
                     Some(function) => Name {
                         text: first(&function, FUNCTION_MAX),
-                        is_own: false,
                         is_function: true,
+                        ..Name::default()
                     },
                     None => young.name.clone(),
                 });
             }
             // Of a thread that is gone, nothing but its number is left.
             if name != young.name && !name.text.is_empty() {
-                changed.push((thread, with_number(&name.text, tid)));
+                changed.push((thread, name.with_number(tid)));
                 young.name = name;
             }
             young.due = now + young.delay;
@@ -123,17 +125,19 @@ fn thread_name(pid: u32, tid: u32) -> Name {
     };
     let title = read("cmdline");
     let title = title.split('\0').next().unwrap_or_default().trim();
-    let (text, is_own) = match title.contains(": ") {
+    let is_title = title.contains(": ");
+    let (text, is_own) = match is_title {
         true => (title.to_owned(), true),
         false => {
             let name = read(&format!("task/{tid}/comm"));
-            let is_own = tid == pid || name != read("comm");
+            let is_own = tid != pid && name != read("comm");
             (name, is_own)
         }
     };
     Name {
         text: first(&text, NAME_MAX),
         is_own,
+        is_title,
         is_function: false,
     }
 }
@@ -142,9 +146,15 @@ fn first(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
 
-/// `name` and the thread's number.
-fn with_number(name: &str, tid: u32) -> String {
-    format!("{name} {tid}").trim_start().to_owned()
+impl Name {
+    /// The name and the thread's number; `#` marks a name that identifies a pool of threads.
+    fn with_number(&self, tid: u32) -> String {
+        let mark = match self.is_function || (self.is_own && !self.is_title) {
+            true => "#",
+            false => "",
+        };
+        format!("{} {mark}{tid}", self.text).trim_start().to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -164,14 +174,14 @@ mod tests {
         rename(c"young");
         assert_eq!(
             names.began(7, std::process::id(), tid, now),
-            format!("young {tid}")
+            format!("young #{tid}")
         );
         rename(c"bio_aof");
         let mut changed = |now| names.changed(now, |_| panic!("it has a name"));
-        assert_eq!(changed(now), [(7, format!("bio_aof {tid}"))]);
+        assert_eq!(changed(now), [(7, format!("bio_aof #{tid}"))]);
         rename(c"renamed");
         assert_eq!(changed(now), [], "not due");
-        assert_eq!(changed(now + AGAIN), [(7, format!("renamed {tid}"))]);
+        assert_eq!(changed(now + AGAIN), [(7, format!("renamed #{tid}"))]);
         names.ended(7);
         rename(c"gone");
         assert_eq!(names.changed(now + YOUNG, |_| None), []);
@@ -197,7 +207,7 @@ mod tests {
             asked.push(thread);
             Some("ns::work()".into())
         });
-        assert_eq!(changed, [(7, format!("ns::work() {tid}"))]);
+        assert_eq!(changed, [(7, format!("ns::work() #{tid}"))]);
         assert_eq!(
             asked,
             [Nameless {

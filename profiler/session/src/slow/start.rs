@@ -104,7 +104,10 @@ fn start(
     for call in own {
         let name = name(call);
         match name {
-            Some(name) if !is_wrapper(&name) => return Some(as_function(&name)),
+            // A C function says no more of a thread than the calls below it.
+            Some(name) if !is_wrapper(&name) => {
+                return name.contains("::").then(|| as_function(&name));
+            }
             Some(_) => file = Some(file_name(&call.file)), // what it calls may be a part of it
             None => {
                 file = Some(file_name(&call.file));
@@ -115,7 +118,7 @@ fn start(
             }
         }
     }
-    file
+    file.filter(|name| name.contains(".so"))
 }
 
 /// A function's name is told from a thread's own by its parameters.
