@@ -359,6 +359,8 @@ impl Tracee {
 }
 
 /// A thread's `errno`, which called functions change.
+// The only code that puts it back is that of x86-64.
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
 #[derive(Clone, Copy, Debug)]
 pub struct Errno {
     /// Its address.

@@ -60,7 +60,7 @@ pub struct SlowInterval {
     pub thread: String,
     /// Number of the round that it was in, from 1.
     pub round: usize,
-    /// Where most of its time went, most first: at most [`crate::critical::timelines::TOP`].
+    /// Where most of its time went, most first: at most three.
     pub top: Vec<SlowPart>,
 }
 
