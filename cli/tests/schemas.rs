@@ -122,7 +122,7 @@ fn groups() {
     place.run(words).ended(0);
     assert_valid("compare-by", &place.file("groups.json"));
     let written = std::fs::read_to_string(place.file("groups.json")).unwrap();
-    assert!(written.contains("\"what\":\"finding\""), "{written}");
+    assert!(written.contains("\"what\": \"finding\""), "{written}");
 }
 
 #[test]

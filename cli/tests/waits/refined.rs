@@ -63,28 +63,3 @@ fn outside(wait: &Value) -> &Value {
     let most = threads.max_by(|a, b| mean(a).total_cmp(&mean(b)));
     most.unwrap_or_else(|| panic!("no thread in {wait:#}"))
 }
-
-/// The time of all nodes of such a name.
-fn time_in(node: &Value, name: &str) -> f64 {
-    if node["name"] == name {
-        return node["mean_ns"].as_f64().unwrap();
-    }
-    let children = node["children"].as_array().into_iter().flatten();
-    children.map(|child| time_in(child, name)).sum()
-}
-
-/// Workers of a library's pool have the name of their program, which says nothing of them: they are called by what they run, whatever
-/// the language wraps around it. One that was not seen standing still before it was needed keeps the program's name.
-#[test]
-fn workers_without_a_name_are_called_by_their_function() {
-    for (name, function) in [
-        ("waits_pool", "pool::Scheduler::run_worker()"),
-        ("waits_workers", "waits_workers::workers::run_worker()"),
-    ] {
-        let (profile, _) = Planted::new(name, "run_interval").measured();
-        let tree = &profile["tree"];
-        let named = time_in(tree, &format!("{OUTSIDE}: {function}"));
-        let unnamed = time_in(tree, &format!("{OUTSIDE}: {name}"));
-        assert!(named > unnamed, "{name}: {named} {unnamed}: {tree:#}");
-    }
-}

@@ -27,7 +27,7 @@ use crate::location::Location;
 use crate::plan::Planned;
 
 pub use closing::Closing;
-pub(crate) use closing::to_close;
+pub(crate) use closing::{to_close, without};
 pub(crate) use cost::Cost;
 use known::Known;
 use patience::Patience;

@@ -264,7 +264,7 @@ impl Refiner {
             actions,
             offered,
             news,
-            cost: cost.without(&closings),
+            cost: refine::without(cost, &closings),
             then: match is_at_end {
                 true => Then::RestElse(pace),
                 false => Then::Go(pace),

@@ -15,7 +15,6 @@
 use evenkeel_analysis::profile::Profile;
 
 use super::Limits;
-use super::closing::Closing;
 use super::policy::{COST_LITTLE, EXCEEDED_AT_MOST, MEASURED_TIMES_MAX, MUCH, PASSED_MAX};
 use super::step::Candidate;
 
@@ -46,16 +45,6 @@ impl Cost {
             of_a_call: part * probe_ns,
             passed: spent * passed_ns / probe_ns.max(1e-9),
             passed_of_a_call: part * passed_ns,
-        }
-    }
-
-    /// What is left of it once these are taken out.
-    pub(crate) fn without(self, closings: &[Closing]) -> Cost {
-        let calls: f64 = closings.iter().map(|closing| closing.calls).sum();
-        Cost {
-            spent: (self.spent - calls * self.of_a_call).max(0.0),
-            passed: (self.passed - calls * self.passed_of_a_call).max(0.0),
-            ..self
         }
     }
 
@@ -168,25 +157,6 @@ mod tests {
             ..dear
         };
         assert!(!spent.admits(&candidate(2900.0), &LIMITS));
-    }
-
-    /// Of 60 % two calls of 25 % each go, of which a fifth is spent where nothing is recorded, too.
-    #[test]
-    fn what_is_taken_out_costs_nothing_more() {
-        let cost = Cost {
-            spent: 0.6,
-            of_a_call: 0.25,
-            passed: 0.12,
-            passed_of_a_call: 0.05,
-        };
-        let closing = Closing {
-            id: 1,
-            calls: 2.0,
-            over_budget: true,
-        };
-        let left = cost.without(&[closing]);
-        assert!((left.spent - 0.1).abs() < 1e-9 && (left.passed - 0.02).abs() < 1e-9);
-        assert_eq!(cost.without(&[closing; 2]).spent, 0.0);
     }
 
     #[test]
