@@ -1,7 +1,6 @@
 //! `evenkeel demo`: the first result, in one command.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +11,6 @@ use evenkeel_analysis::profile::SamplingRule;
 use evenkeel_intervals::presets::Preset;
 use evenkeel_report::{advice, html, terminal};
 use evenkeel_servers::{Length, Options, Pgbench, PostgreSql, Script, ServerError};
-use evenkeel_session::agent::Agent;
 use evenkeel_session::carried::Carried;
 use evenkeel_session::launch::CommandLine;
 use evenkeel_session::profile::{IntervalSelector, Planting};
@@ -79,41 +77,16 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failure> {
-    let launch = server.launch();
-    share_agent(&launch.working_directory)?;
     let preset = Preset::named("postgres")?;
     let interval = preset
         .interval(Some(&arguments.interval))
         .expect("clap knows the names");
-    let mut words = vec![launch.program.clone().into_os_string()];
-    words.extend(launch.args.iter().cloned());
-    let command = CommandLine {
-        words,
-        user: launch.user(),
-        variables: launch.env.clone(),
-        directory: Some(launch.working_directory.clone()),
-    };
-    // Raised by Ctrl-C, or when the load is over.
-    let done = signals::interrupts()?;
-    let load = {
-        let done = done.clone();
-        let pgbench = Pgbench {
-            clients: arguments.clients,
-            jobs: 2,
-            scale: arguments.scale,
-            length: Length::Seconds(arguments.duration.as_secs().max(1) as u32),
-            script: Script::TpcB,
-        };
-        std::thread::spawn(move || {
-            let result = (|| {
-                let running = server.adopt()?;
-                pgbench.initialize(&running)?;
-                let result = pgbench.run(&running)?;
-                Ok::<_, ServerError>((running, result))
-            })();
-            done.store(true, Ordering::Relaxed);
-            result
-        })
+    let pgbench = Pgbench {
+        clients: arguments.clients,
+        jobs: 2,
+        scale: arguments.scale,
+        length: Length::Seconds(arguments.duration.as_secs().max(1) as u32),
+        script: Script::TpcB,
     };
     tell!(
         "evenkeel: pgbench TPC-B, {} clients, scale {}, against a private PostgreSQL for {} s (loading the tables first)",
@@ -121,10 +94,26 @@ fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failu
         arguments.scale,
         arguments.duration.as_secs()
     );
+    // A report is of all intervals: the statements that load the tables take seconds, and would be all of the variance.
+    let running = Arc::new(server.start(None)?);
+    pgbench.initialize(&running)?;
+    // Raised by Ctrl-C, or when the load is over.
+    let done = signals::interrupts()?;
+    let load = {
+        let (done, running) = (done.clone(), running.clone());
+        std::thread::spawn(move || {
+            let result = pgbench.run(&running);
+            done.store(true, Ordering::Relaxed);
+            result
+        })
+    };
     let selector = IntervalSelector::Preset(preset, interval);
+    let ended = || Failure::Usage("the private PostgreSQL has ended".into());
+    let pid = running.pid().ok_or_else(ended)?;
+    let subject = Subject::Process(pid as i32);
     let profiled = session(
         arguments,
-        command,
+        subject,
         selector,
         preset.stop_signal,
         None,
@@ -132,7 +121,7 @@ fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failu
     );
     let loaded = load.join().expect("the load does not panic");
     let code = profiled?;
-    let (_server, result) = loaded?;
+    let result = loaded?;
     tell!(
         "evenkeel: pgbench counted {} transactions, {} failed, {:.0} a second, mean {:.2} ms",
         result.transactions,
@@ -166,7 +155,7 @@ fn bundled(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let limit = Some(arguments.duration + Duration::from_secs(5));
     session(
         arguments,
-        command,
+        Subject::Command(command),
         selector,
         libc::SIGTERM,
         limit,
@@ -176,17 +165,17 @@ fn bundled(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 fn session(
     arguments: &Arguments,
-    command: CommandLine,
+    subject: Subject,
     selector: IntervalSelector,
     stop_signal: i32,
     duration: Option<Duration>,
     done: &Arc<AtomicBool>,
 ) -> Result<ExitCode, Failure> {
     let settings = Settings {
-        subject: Subject::Command(command),
+        keep: matches!(subject, Subject::Process(_)),
+        subject,
         selector,
         duration,
-        keep: false,
         stop_signal,
         pause_max: None,
         planting: Planting::Refine,
@@ -221,23 +210,4 @@ fn session(
         path.display()
     ))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Puts a copy of the agent where the server's user can read it, as one that is carried is already.
-fn share_agent(folder: &Path) -> Result<(), Failure> {
-    let agent = Agent::find()?;
-    if let Agent::Carried(_) = agent {
-        return Ok(());
-    }
-    let agent = agent.path()?;
-    let copy = folder.join("libevenkeel_agent.so");
-    let named = |source| Failure::Write {
-        path: copy.clone(),
-        source,
-    };
-    std::fs::copy(&agent, &copy).map_err(named)?;
-    std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).map_err(named)?;
-    // SAFETY: no other thread runs yet.
-    unsafe { std::env::set_var("EVENKEEL_AGENT", &copy) };
-    Ok(())
 }
