@@ -75,17 +75,17 @@ serve() {
     fi
     account=$1
     shift
-    mkdir -p "$scratch/root"
+    mkdir -p "$scratch/rootfs"
     options=""
     for directory in usr lib lib64 bin sbin etc; do
-        mkdir -p "$scratch/root/$directory"
+        mkdir -p "$scratch/rootfs/$directory"
         [ ! -e "/$directory" ] || options="$options --volume=/$directory:/$directory:ro"
     done
-    mkdir -p "$scratch/root/proc" "$scratch/root/sys" "$scratch/root/dev" "$scratch/root/tmp" "$scratch/root$scratch"
+    mkdir -p "$scratch/rootfs/proc" "$scratch/rootfs/sys" "$scratch/rootfs/dev" "$scratch/rootfs/tmp" "$scratch/rootfs$scratch"
     # shellcheck disable=SC2086
     with_podman run --rm --name server $options --volume="$scratch:$scratch" --network=none --read-only --cap-drop=all \
         --memory=1g --ulimit=nofile=1024:1024 --ulimit=nproc=1000:1000 --user="$(id -u "$account"):$(id -g "$account")" \
-        --rootfs "$scratch/root" "$@" >"$scratch/server.log" 2>&1 &
+        --rootfs "$scratch/rootfs" "$@" >"$scratch/server.log" 2>&1 &
     container=$!
     for _ in $(seq 100); do
         pid=$(with_podman inspect --format '{{.State.Pid}}' server 2>/dev/null || true)

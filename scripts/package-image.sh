@@ -17,16 +17,16 @@ trap clean EXIT
 # Separate storage, which needs no rights to mount.
 with_buildah() { buildah --root "$work/store" --runroot "$work/run" --storage-driver vfs "$@"; }
 
-mkdir -p "$work/root/usr" "$work/root/tmp" "$work/root/proc"
-cp -a "$prefix/bin" "$prefix/share" "$work/root/usr"
+mkdir -p "$work/rootfs/usr" "$work/rootfs/tmp" "$work/rootfs/proc"
+cp -a "$prefix/bin" "$prefix/share" "$work/rootfs/usr"
 # The loader first; ldd names it by its whole path, and the libraries behind an arrow.
 for library in $(ldd "$prefix/bin/evenkeel" | grep -o '/[^ ]*'); do
-    mkdir -p "$work/root$(dirname "$library")"
-    cp -L "$library" "$work/root$library"
+    mkdir -p "$work/rootfs$(dirname "$library")"
+    cp -L "$library" "$work/rootfs$library"
 done
 
 container=$(with_buildah from scratch)
-with_buildah copy --quiet "$container" "$work/root" / >/dev/null
+with_buildah copy --quiet "$container" "$work/rootfs" / >/dev/null
 with_buildah config --entrypoint '["/usr/bin/evenkeel"]' --cmd '["doctor"]' --workingdir /tmp \
     --label org.opencontainers.image.title=evenkeel --label org.opencontainers.image.licenses=Apache-2.0 \
     --label org.opencontainers.image.version="${VERSION:-0}" "$container"

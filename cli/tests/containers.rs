@@ -142,7 +142,7 @@ fn podman_with(
             NEXT.fetch_add(1, Relaxed)
         ),
     };
-    let work = format!("--volume={}:/work", place.file("").display());
+    let work = format!("--volume={}:/shared", place.file("").display());
     let mut command = podman.command();
     command
         .args([
@@ -161,8 +161,8 @@ fn podman_with(
         .args(["--ulimit=nproc=1000:1000", &work])
         .args(users)
         .args([
-            "--env=READY=/work/ready",
-            "--env=UNTIL=/work/enough",
+            "--env=READY=/shared/ready",
+            "--env=UNTIL=/shared/enough",
             "--rootfs",
         ])
         .arg(&root)

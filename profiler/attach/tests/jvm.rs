@@ -306,7 +306,9 @@ fn jvms_in_namespaces_of_their_own_are_attached_to() {
         std::fs::copy(place.agent(), &agent).expect("it can be copied");
         load(java.below(), &agent, called.to_str().expect("text")).expect("it is attached to");
         assert_eq!(lines(&called), 2);
-        let left = std::fs::read_dir(format!("/proc/{}/root/tmp", java.below())).expect("its /tmp");
+        let left =
+            std::fs::read_dir(Path::new(&format!("/proc/{}/root", java.below())).join("tmp"))
+                .expect("its /tmp");
         let left: Vec<_> = left.flatten().map(|entry| entry.file_name()).collect();
         assert!(
             !left

@@ -23,13 +23,14 @@ pub(crate) struct Directory {
 
 impl Directory {
     pub(crate) fn of(pid: i32) -> Result<Self, Refused> {
-        let open = |path: String| {
+        let open = |path: PathBuf| {
             OpenOptions::new()
                 .read(true)
                 .custom_flags(libc::O_PATH | libc::O_DIRECTORY)
                 .open(path)
         };
-        let tmp = open(format!("/proc/{pid}/root/tmp")).map_err(|error| match error.kind() {
+        let process = Path::new("/proc").join(pid.to_string());
+        let tmp = open(process.join("root").join("tmp")).map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => permission::not_permitted(pid),
             _ => failed(pid, "its directory /tmp cannot be opened", &error),
         })?;
@@ -41,7 +42,7 @@ impl Directory {
             pid,
             own_pid,
             tmp,
-            current: open(format!("/proc/{pid}/cwd")).ok(),
+            current: open(process.join("cwd")).ok(),
         })
     }
 
