@@ -50,31 +50,31 @@ impl Style<'_> {
     }
 }
 
-/// A call path in at most `width` columns: a known path by its names and last site, a pair by its two calls, any other unchanged.
+/// A call path in at most `width` columns: a known path by its names and last site, a pair by the names above it and its two calls, any
+/// other unchanged.
 pub(crate) fn place(path: &str, paths: &Paths, width: usize) -> String {
-    let located = paths.find(path).map(|located| located.names());
-    match (located, pair(path)) {
-        (Some(names), _) => names::path(&names, width),
-        (None, Some(calls)) => {
-            let room = width.saturating_sub(fit::columns(PAIR[0]) + fit::columns(PAIR[1]));
-            let calls = names::joined(&calls, ", ", room);
-            format!("{}{calls}{}", PAIR[0], PAIR[1])
+    match (paths.find(path), pair(path)) {
+        (Some(located), _) => names::path(&located.names(), width),
+        (None, Some((above, calls))) => {
+            let above = paths.find(above).into_iter();
+            let above = above.flat_map(|located| &located.steps);
+            let mut steps: Vec<String> = above.map(|node| names::compact(&node.name)).collect();
+            let room = width.saturating_sub(fit::columns("… > {}"));
+            steps.push(format!("{{{}}}", names::joined(&calls, ", ", room)));
+            fit::path(&steps, width)
         }
         (None, None) => fit::middle(path, width),
     }
 }
 
-/// What stands around the calls of a pair.
-const PAIR: [&str; 2] = ["… > {", "}"];
-
-/// The calls that a pair's path ends in, `root > {f [root+0x10], g [root+0x20]}`: they differ in their sites at least.
-fn pair(path: &str) -> Option<Vec<&str>> {
-    let (_, calls) = path.strip_suffix('}')?.rsplit_once(" > {")?;
+/// What is above a pair, and its calls: `root` with `f [root+0x10]` and `g [root+0x20]`, of `root > {f [root+0x10], g [root+0x20]}`.
+fn pair(path: &str) -> Option<(&str, Vec<&str>)> {
+    let (above, calls) = path.strip_suffix('}')?.rsplit_once(" > {")?;
     let calls: Vec<&str> = calls.split_inclusive("], ").collect();
     let calls = calls
         .iter()
         .map(|call| call.strip_suffix(", ").unwrap_or(call));
-    Some(calls.collect())
+    Some((above, calls.collect()))
 }
 
 /// A section's title, with a remark in the rest of the line and below it.
