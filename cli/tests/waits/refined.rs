@@ -4,11 +4,8 @@ use super::expect::named;
 use super::planted::{
     EVERY_INTERVAL, Planted, assert_about_once, assert_at_least, assert_partition, path,
 };
-use crate::support::build::program;
-use serde_json::Value;
+use crate::support::build::{program, program_with};
 
-/// How the name of a thread begins that serves no interval.
-const OUTSIDE: &str = "thread outside of intervals";
 /// Mean of what is planted in flush_page.
 const FLUSH_TICKS: f64 = 6_000_000.0;
 
@@ -25,7 +22,7 @@ fn a_holders_calls_are_expanded_under_the_wait() {
     let lock = ["take", "pthread_mutex_lock", "waits: mutex"];
     let blocked = path(&profile["tree"], &lock);
     assert_partition(blocked);
-    let holder = path(outside(blocked), &["hold_locked"]);
+    let holder = path(blocked, &["thread outside of intervals", "hold_locked"]);
     let flush = path(holder, &["write_out", "flush_page"]);
     assert_at_least(flush, FLUSH_TICKS);
     assert_about_once(flush);
@@ -47,19 +44,24 @@ fn a_holder_that_nobody_named_is_found() {
     let lock = ["take", "pthread_mutex_lock", "waits: mutex"];
     let blocked = path(&profile["tree"], &lock);
     assert_partition(blocked);
-    let holder = path(outside(blocked), &["keep_house"]);
+    let holder = path(blocked, &["thread outside of intervals", "keep_house"]);
     let flush = path(holder, &["hold_locked", "write_out", "flush_page"]);
     assert_at_least(flush, FLUSH_TICKS);
     assert_about_once(flush);
 }
 
-/// The thread outside of intervals below a wait that most of it goes by.
-#[track_caller]
-fn outside(wait: &Value) -> &Value {
-    let children = wait["children"].as_array().expect("calls");
-    let is_outside = |node: &&Value| node["name"].as_str().unwrap().starts_with(OUTSIDE);
-    let threads = children.iter().filter(is_outside);
-    let mean = |node: &&Value| node["mean_ns"].as_f64().unwrap();
-    let most = threads.max_by(|a, b| mean(a).total_cmp(&mean(b)));
-    most.unwrap_or_else(|| panic!("no thread in {wait:#}"))
+/// A worker of a pool names itself, with its number; all workers of the pool share the name without it.
+#[test]
+fn a_thread_of_a_pool_has_its_name() {
+    let named = program_with("waits_holder", "waits_keeper", &["-DNAMED"]);
+    let (profile, _) = Planted::at(&named, "run_interval,within=keep_house")
+        .until_opened("write_out")
+        .options(&EVERY_INTERVAL)
+        .options(&["--threshold", "0.01%"])
+        .measured();
+    let lock = ["take", "pthread_mutex_lock", "waits: mutex"];
+    let blocked = path(&profile["tree"], &lock);
+    assert_partition(blocked);
+    let holder = path(blocked, &["thread outside of intervals: keeper"]);
+    assert_at_least(path(holder, &["hold_locked"]), FLUSH_TICKS);
 }

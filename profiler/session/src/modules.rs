@@ -140,14 +140,6 @@ impl Modules {
         }
     }
 
-    /// Module `index`, if it was read.
-    pub(crate) fn loaded(&self, index: usize) -> Option<&Module> {
-        match self.entries.get(index)? {
-            Entry::Loaded(module) => Some(module),
-            Entry::Unread | Entry::Failed(_) => None,
-        }
-    }
-
     fn read(&mut self, path: &Path, program: &str, announced: &Announced) -> Entry {
         let sources = self
             .sources

@@ -41,7 +41,7 @@ use crate::launch::{self, find_program};
 use crate::lease::Lease;
 use crate::modules::Modules;
 use crate::processes::Processes;
-use crate::slow::{SlowIntervals, ThreadStarts};
+use crate::slow::SlowIntervals;
 use crate::target::Target;
 use continuity::Continuity;
 use duty_cycle::{DutyCycle, Work};
@@ -49,7 +49,6 @@ use evenkeel_recording::{Meta, Writer};
 use kernel::Kernel;
 use refiner::Refiner;
 use sink::RecordSink;
-use thread_names::Nameless;
 
 /// Pause between two drains: each wakes a processor that the target may be using. The shorter while rings fill quickly.
 const DRAIN_PERIODS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
@@ -138,7 +137,6 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         stacks: stacks::CopiedStacks::default(),
         processes: Processes::default(),
         slow: SlowIntervals::default(),
-        starts: ThreadStarts::default(),
         slow_from: None,
         judged: 0,
         passed: diagnosis::Passed::default(),
@@ -181,8 +179,6 @@ struct Session<'a> {
     /// The code of the target's processes.
     processes: Processes,
     slow: SlowIntervals,
-    /// What threads run.
-    starts: ThreadStarts,
     /// How long an interval has lasted from which on it is slow, ticks, once enough have ended.
     slow_from: Option<u64>,
     /// Entries of the module table that have their verdict.
@@ -251,28 +247,17 @@ impl Session<'_> {
 
     /// Takes in everything that there is.
     fn pass(&mut self, check_alive: bool) {
-        let Session {
-            drain,
-            arena,
-            sink,
-            kernel,
-            starts,
-            modules,
-            processes,
-            ..
-        } = self;
-        // The key of a thread has the number of its ring.
-        let function = |thread: Nameless| {
-            let ring = (thread.thread >> 32) as usize;
-            let owner = (thread.pid, thread.tid);
-            starts.function(ring, owner, arena, modules, processes)
-        };
+        let (drain, arena, sink, kernel) = (
+            &mut self.drain,
+            &self.arena,
+            &mut self.sink,
+            &mut self.kernel,
+        );
         let unused = self.duty_cycle.measure(|| {
             let unused = drain.run(arena, sink, check_alive);
             if let Some(kernel) = kernel {
                 kernel.run(drain, sink);
             }
-            sink.name_threads(function);
             sink.pass_ended();
             unused
         });

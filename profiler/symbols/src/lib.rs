@@ -66,7 +66,6 @@ pub use calls::split_call;
 pub use copies::Copies;
 pub use debug_files::{DebugNote, DebugSources};
 pub use debuginfod::Debuginfod;
-pub use demangle::demangle;
 pub use exports::exported;
 pub use find::{Candidate, FindError};
 pub use functions::{Function, FunctionKind};

@@ -14,7 +14,7 @@ use evenkeel_wire::Record;
 use super::settings::{Event, Observer, Settings};
 use crate::clock::unix_ns;
 use crate::drain::Sink;
-use crate::profile::thread_names::{Nameless, ThreadNames};
+use crate::profile::thread_names::ThreadNames;
 use evenkeel_recording::Writer;
 
 /// Where records go: the analysis, and the recording if there is one.
@@ -117,20 +117,13 @@ impl RecordSink {
         }
     }
 
-    /// Asks young threads for their names once more. `function`: what a thread without a name of its own runs, if that is known.
-    pub fn name_threads(&mut self, function: impl FnMut(Nameless) -> Option<String>) {
-        if !self.waits {
-            return;
-        }
-        for (thread, name) in self.names.changed(Instant::now(), function) {
-            self.name_thread(thread, name);
-        }
-    }
-
     /// All rings have been read once more.
     pub fn pass_ended(&mut self) {
         if !self.waits {
             return;
+        }
+        for (thread, name) in self.names.changed(Instant::now()) {
+            self.name_thread(thread, name);
         }
         if let Some(analysis) = &mut self.analysis {
             analysis.pass_ended();

@@ -43,21 +43,6 @@ pub(super) fn at_thread(
     tid: u32,
     processes: &mut Processes,
 ) -> io::Result<Look> {
-    at_blocked(arena, due.ring, pid, tid, processes, || is_open(arena, due))
-}
-
-/// Looks at a thread with a ring, if it is blocked. `is_same`: whether it is what was to be looked at, asked at the end.
-///
-/// # Errors
-/// It has ended, or may not be looked at.
-pub(super) fn at_blocked(
-    arena: &Arena,
-    ring: usize,
-    pid: u32,
-    tid: u32,
-    processes: &mut Processes,
-    is_same: impl Fn() -> bool,
-) -> io::Result<Look> {
     let stands = || standing(pid as i32, tid as i32);
     let before = stands()?;
     let Standing::Blocked { pc, sp } = before else {
@@ -67,11 +52,11 @@ pub(super) fn at_blocked(
     let mut words = vec![0; STACK_WORDS];
     let copied = stacks.copy_words(sp, &mut words);
     words.truncate(copied);
-    let kept = kept_returns(arena, ring, stacks);
+    let kept = kept_returns(arena, due.ring, stacks);
     if copied == 0 {
         return Err(io::ErrorKind::NotFound.into()); // it runs another program since
     }
-    if stands()? != before || !is_same() {
+    if stands()? != before || !is_open(arena, due) {
         return Ok(Look::MovedOn);
     }
     let stack = StackWords {

@@ -15,13 +15,11 @@
 //! due    which intervals are looked at, and when again
 //! look   the stack of a thread
 //! paths  the functions on it
-//! start  the function that a thread runs
 //! ```
 
 mod due;
 mod look;
 mod paths;
-mod start;
 
 use std::io;
 use std::sync::atomic::Ordering::*;
@@ -36,7 +34,6 @@ use crate::processes::Processes;
 use due::{Due, DueIntervals};
 use look::{Look, Running};
 pub use paths::{Files, Step};
-pub use start::ThreadStarts;
 
 /// Time between two polls, at the least.
 const PERIOD: Duration = Duration::from_millis(20);

@@ -84,22 +84,6 @@ impl Files {
         Some(Location::new(index, function.entry))
     }
 
-    /// The name of the function that an address lies in, without reading more of a file than the session has read.
-    pub fn name_if_known(
-        &mut self,
-        call: &CodeAddress,
-        arena: &Arena,
-        modules: &Modules,
-    ) -> Option<String> {
-        let index = self.module(&call.file, arena);
-        let module = index.and_then(|index| modules.loaded(index));
-        let named = module.and_then(|module| {
-            let name = module.name(module.function_at(call.address)?.entry);
-            (!name.starts_with("0x")).then_some(name)
-        });
-        named.or_else(|| call.exported().map(evenkeel_symbols::demangle))
-    }
-
     /// Index of a file in the arena's table.
     fn module(&mut self, file: &Rc<CodeFile>, arena: &Arena) -> Option<usize> {
         if let Some((_, index)) = self.modules.get(&Rc::as_ptr(file)) {
@@ -119,7 +103,7 @@ impl Files {
     }
 }
 
-pub(super) fn file_name(file: &CodeFile) -> String {
+fn file_name(file: &CodeFile) -> String {
     let path = &file.loaded.path;
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
