@@ -50,14 +50,8 @@ fn attached(mode: &str, intervals: &[&[&str]]) {
         assert_unharmed(&working.end(), words[0]);
         assert_eq!(profile["closure"]["max_abs_error_ticks"], 0, "{words:?}");
         let is_followed = words.len() == 1;
-        // Where the machine stops the program for longer than its latency varies, that is the answer.
-        let is_drowned = session.stdout.contains("too few slow intervals");
         let found = has(&profile["tree"], "vary");
-        assert!(
-            found || is_drowned || !is_followed,
-            "{words:?}: {}",
-            session.stderr
-        );
+        assert!(found || !is_followed, "{words:?}: {}", session.stderr);
     }
 }
 

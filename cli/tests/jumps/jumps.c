@@ -49,7 +49,7 @@ static int request(uint64_t value) {
     function *all[] = {through_member, through_register, through_slot, through_notrack, two_bytes, through_endbr};
     int right = 1;
     for (int i = 0; i < 6; i++)
-        right &= all[i](&table, value * 6 + i * 3 + (value >> 2), (void *)vary) == value * 6 + i * 3 + (value >> 2) + 1;
+        right &= all[i](&table, value * 6 + i * 2 + (value >> 2), (void *)vary) == value * 6 + i * 2 + (value >> 2) + 1;
     return right;
 }
 

@@ -87,7 +87,7 @@ impl Drain {
             }
             let gone = state == RingState::Dead as u32 || (check_alive && !alive(arena, index));
             let ours = gone && claim(arena, index, state);
-            self.ring(arena, index, sink);
+            self.ring(arena, index, ours, sink);
             if check_alive || ours {
                 self.rings[index].pass_unrecorded(arena.ring(index), sink);
             }
@@ -104,7 +104,8 @@ impl Drain {
         self.keys.of(tid)
     }
 
-    fn ring(&mut self, arena: &Arena, index: usize, sink: &mut impl Sink) {
+    /// Reads a ring. One whose thread is gone has no open interval: all that it holds is settled.
+    fn ring(&mut self, arena: &Arena, index: usize, is_gone: bool, sink: &mut impl Sink) {
         let header = arena.ring(index);
         let reader = &mut self.rings[index];
         if !reader.live {
@@ -133,7 +134,10 @@ impl Drain {
         let given_back = header.given_back.load(Relaxed);
         self.given_back += (given_back - reader.given_back_bytes) / size_of::<Record>() as u64;
         reader.given_back_bytes = given_back;
-        let end = readable(arena, header);
+        let end = match is_gone {
+            true => header.position.load(Acquire),
+            false => readable(arena, header),
+        };
         // What an open interval has written fills the ring, too.
         let written = header.position.load(Acquire).max(end);
         let waiting = written.saturating_sub(reader.position);

@@ -143,6 +143,27 @@ mod tests {
         assert_eq!(run.best(), Some(0));
     }
 
+    /// A shallow round with so many stalls at its beginning, and a deeper one without, which says more of all else.
+    fn stalls_in_the_shallow_round(stalls: u64) -> Run {
+        let mut run = Run::default();
+        let varies = |number: u64| 100 + drawn(number) % 23;
+        run.add(3_000, |number| {
+            let stands_still = number < stalls;
+            let ticks = if stands_still { 10_000 } else { varies(number) };
+            nested(&[0], ticks)
+        });
+        run.add(3_000, |number| nested(&[0, 1, 2], varies(number)));
+        run
+    }
+
+    /// Of four slow intervals, half of a run has none by chance once in sixteen times.
+    #[test]
+    fn a_few_slow_intervals_do_not_choose_the_round() {
+        assert_eq!(stalls_in_the_shallow_round(1).best(), Some(1));
+        assert_eq!(stalls_in_the_shallow_round(4).best(), Some(1));
+        assert_eq!(stalls_in_the_shallow_round(5).best(), Some(0));
+    }
+
     /// Half of the variance is a's, half b's. One round has opened a by one call, the other b, which is a twentieth here, by twenty.
     #[test]
     fn much_that_is_split_counts_more_than_a_little_split_often() {

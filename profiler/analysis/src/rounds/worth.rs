@@ -15,7 +15,7 @@
 //!   opened lie no deeper than the call.
 
 use super::evidence;
-use super::policy::{ERRORS_MIN, INTERVALS_FEW};
+use super::policy::{ERRORS_MIN, INTERVALS_FEW, INTERVALS_OF_OCTAVE};
 use crate::intervals::assembler::reader::Lost;
 use crate::sums::latencies::Latencies;
 use crate::sums::paths::Paths;
@@ -36,7 +36,7 @@ pub(super) fn worth(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
 pub(super) fn coverage(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
     let part = match all.intervals() {
         0 => 1.0,
-        _ => all.part_in(&round.sums.histogram, ERRORS_MIN),
+        _ => all.part_in(&round.sums.histogram, ERRORS_MIN, INTERVALS_OF_OCTAVE),
     };
     // Those that fill a ring and lose their records are the long ones.
     let kept = round.sums.blocks.total().latency as f64;

@@ -202,14 +202,15 @@ impl Latencies {
     /// The part of the variance of all intervals that a sample surely represents. An octave of latencies without
     /// samples adds nothing. From another octave the sample lacks the part that chance does not explain, by `errors`
     /// times the error of a count. Few intervals represent their octave in part: n of n + 2, as in the rule of
-    /// succession.
-    pub fn part_in(&self, sample: &Histogram, errors: f64) -> f64 {
+    /// succession. An octave that has fewer than `known` intervals in the whole run says nothing: which sample has them is chance.
+    pub fn part_in(&self, sample: &Histogram, errors: f64, known: u64) -> f64 {
         let octaves = self.octaves(sample);
         let part = |octave: &Octave| {
             let few = octave.inside as f64 / (octave.inside as f64 + 2.0);
             octave.part * (1.0 - octave.lacking(errors)) * few
         };
-        octaves.iter().map(part).sum()
+        let is_known = |octave: &&Octave| octave.all >= known;
+        octaves.iter().filter(is_known).map(part).sum()
     }
 
     /// By octave: how many intervals there are, and how many a sample has.
