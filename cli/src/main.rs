@@ -42,6 +42,7 @@ mod progress;
 mod report;
 mod signals;
 mod simulate;
+mod snapshot;
 mod spans;
 mod tune;
 mod values;
@@ -72,6 +73,7 @@ enum Command {
     Profile(Box<profile::Arguments>),
     Attach(Box<attach::Arguments>),
     Doctor(doctor::Arguments),
+    Snapshot(snapshot::Arguments),
     Report(report::Arguments),
     Compare(compare::Arguments),
     Merge(merge::Arguments),
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         Command::Profile(arguments) => profile::run(*arguments),
         Command::Attach(arguments) => attach::run(*arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
+        Command::Snapshot(arguments) => snapshot::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Merge(arguments) => merge::run(arguments),

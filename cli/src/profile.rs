@@ -22,6 +22,7 @@ use crate::all_day::{Exporter, Exporting, Metrics};
 use crate::moments::recording_in;
 use crate::output::{self, Failure};
 use crate::progress::{LiveProgress, Progress, SessionProgress};
+use crate::snapshot::Answering;
 use crate::{signals, values};
 
 /// Run a command and find out why the latency of its intervals varies
@@ -330,19 +331,20 @@ fn written(words: impl Iterator<Item = String>) -> String {
     kept.join(" ")
 }
 
-/// Runs a session, and hands metrics on where that is wanted.
+/// Runs a session that answers `evenkeel snapshot`, and hands metrics on where that is wanted.
 fn run_with(
     settings: &Settings,
     interrupted: &Arc<AtomicBool>,
     progress: &mut dyn Progress,
     exporter: Option<Exporter>,
 ) -> Result<Outcome, evenkeel_session::Error> {
+    let mut answering = Answering::new(progress, settings);
     match exporter {
         Some(exporter) => {
-            let mut both = Exporting::new(progress, exporter);
+            let mut both = Exporting::new(&mut answering, exporter);
             evenkeel_session::profile(settings, interrupted, &mut both)
         }
-        None => evenkeel_session::profile(settings, interrupted, progress),
+        None => evenkeel_session::profile(settings, interrupted, &mut answering),
     }
 }
 

@@ -11,7 +11,8 @@ use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::{Pick, SLOWEST};
 use evenkeel_recording::{KeptWhole, Meta, Replayed, replay_between, replay_some};
-use evenkeel_report::{advice, html, json, terminal};
+use evenkeel_report::terminal::{self, Style};
+use evenkeel_report::{advice, html, json};
 
 use between::Between;
 
@@ -45,17 +46,26 @@ pub struct Arguments {
 #[derive(Args)]
 pub struct View {
     #[command(flatten)]
-    json: output::Json,
-    /// Also write a self-contained HTML page
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Tail shown with the variance: p95, p99 or p99.9
-    #[arg(long, value_name = "PERCENTILE", default_value = "p99", value_parser = values::tail)]
-    tail: String,
+    forms: Forms,
     /// Also draw the critical path of one interval: max, slowest:3 (the third slowest of the run) or id:N; of a recording made with --waits
     /// also a percentile (p50, p99.9), and thread by thread. May be repeated
     #[arg(long, value_name = "PICK")]
     timeline: Vec<Pick>,
+    #[command(flatten)]
+    ranking: Ranking,
+}
+
+/// Forms of a report, and what it shows at length.
+#[derive(Args)]
+pub struct Forms {
+    #[command(flatten)]
+    pub json: output::Json,
+    /// Also write a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Tail shown with the variance: p95, p99 or p99.9
+    #[arg(long, value_name = "PERCENTILE", default_value = "p99", value_parser = values::tail)]
+    pub tail: String,
     /// Also list the slowest intervals of the run: when each was, and where its time went [without N: 10]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
     slowest: Option<usize>,
@@ -65,8 +75,23 @@ pub struct View {
     /// Show the whole comparison of the slowest 1 % with the middle half, node by node
     #[arg(long)]
     cohorts: bool,
-    #[command(flatten)]
-    ranking: Ranking,
+}
+
+impl Forms {
+    /// Checks that the requested files can be written, so that long work does not fail at its end.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.json.check()?;
+        self.html.as_deref().map_or(Ok(()), output::check)
+    }
+
+    /// The style of the text, with so many factors.
+    pub fn style(&self, is_terminal: bool, factors: usize) -> Style<'_> {
+        let by_class = self.by.is_some();
+        let mut style = output::style(is_terminal, &self.tail, by_class, factors);
+        style.cohorts = self.cohorts;
+        style.slowest = self.slowest.unwrap_or_default();
+        style
+    }
 }
 
 /// Options of the ranking of factors.
@@ -114,8 +139,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 impl View {
     /// Checks that the requested files can be written, so that long work does not fail at its end.
     pub fn check(&self) -> Result<(), Failure> {
-        self.json.check()?;
-        self.html.as_deref().map_or(Ok(()), output::check)
+        self.forms.check()
     }
 
     /// Shows the profile of the recordings.
@@ -129,7 +153,7 @@ impl View {
         if let Some(path) = recordings
             .iter()
             .find(is_output)
-            .filter(|_| self.json.is_printed())
+            .filter(|_| self.forms.json.is_printed())
         {
             let path = path.display();
             return Err(Failure::Usage(format!(
@@ -140,29 +164,22 @@ impl View {
             Some(moments) => load_between(recordings, &self.ranking, moments)?,
             None => {
                 let defaults = Options::default().timelines;
-                let slowest = self.slowest.unwrap_or_default().max(SLOWEST);
+                let slowest = self.forms.slowest.unwrap_or_default().max(SLOWEST);
                 let picked = (&self.timeline[..], &defaults[..]);
                 load_of(recordings, &self.ranking, picked, slowest, &|_| true)?.profile
             }
         };
-        if let Some(path) = &self.html {
+        let forms = &self.forms;
+        if let Some(path) = &forms.html {
             output::write(path, &html::render(&profile))?;
         }
-        if let Some(path) = &self.json.json {
+        if let Some(path) = &forms.json.json {
             output::write(path, &json::profile(&profile))?;
         }
-        if self.json.is_printed() {
+        if forms.json.is_printed() {
             return Ok(());
         }
-        let by_class = self.by.is_some();
-        let mut style = output::style(
-            output::stdout_is_terminal(),
-            &self.tail,
-            by_class,
-            self.ranking.k,
-        );
-        style.cohorts = self.cohorts;
-        style.slowest = self.slowest.unwrap_or_default();
+        let style = forms.style(output::stdout_is_terminal(), self.ranking.k);
         let mut text = terminal::render(&profile, &style);
         if !self.timeline.is_empty() {
             text.push('\n');

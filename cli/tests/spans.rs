@@ -50,7 +50,7 @@ fn files_are_profiled() {
         .ended(0);
     for said in [
         "payment: SELECT balance",
-        "exact: the parts of each of 1,500 intervals",
+        "exact: in all 1,500 intervals that were timed",
         "1500 requests",
     ] {
         assert!(

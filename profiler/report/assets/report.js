@@ -51,7 +51,7 @@ const conduct = () => {
       { title: "Intervals", numeric: true, value: (r) => r.intervals, cell: (r) => count(r.intervals) },
     ], profile.rounds.map((round, i) => ({ ...round, round: i + 1 })))),
     el("div", {}, el("h3", {}, "Cost and closure"), rows([["Cost of a probe", duration(overhead.probe_ns)], ["Estimated (cost times calls)", percent(overhead.estimated_fraction)],
-      ["Measured (windows without probes)", overhead.measured_fraction === null ? (overhead.measured_se === null ? "not measured" : `not closely enough (${error(overhead.measured_se)})`) : `${signed(overhead.measured_fraction)} ${error(overhead.measured_se)}`],
+      ["Measured (windows without probes)", overhead.measured_fraction === null ? (overhead.measured_se === null ? "not measured" : `too coarse (${error(overhead.measured_se)})`) : `${signed(overhead.measured_fraction)} ${error(overhead.measured_se)}`],
       ["Largest error of closure", `${count(profile.closure.max_abs_error_ticks)} ticks`], ["Intervals checked", count(profile.closure.intervals)]]))));
 };
 

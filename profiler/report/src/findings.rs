@@ -40,18 +40,24 @@ pub fn sentences(profile: &Profile, finding: &Finding, tail: &str) -> Vec<String
 }
 
 fn amount(finding: &Finding, tail: &str) -> String {
-    let mut text = format!("{} an interval", units::duration(finding.mean_ns));
+    let mut text = format!(
+        "{} an interval on average",
+        units::duration(finding.mean_ns)
+    );
     let each = finding.mean_ns / finding.calls_mean;
     if (finding.calls_mean - 1.0).abs() > 0.005 && each.is_finite() {
         text += &format!(
-            ", in {} calls of {} each",
+            ": {} calls of {} each",
             frequency(finding.calls_mean),
             units::duration(each)
         );
     }
     if let Some(part) = finding.tail_share.get(tail) {
         let slowest = units::tail(tail);
-        text += &format!("; {} of the tail ({slowest})", units::whole_percent(*part));
+        text += &format!(
+            "; {} of the tail (excess of the {slowest})",
+            units::whole_percent(*part)
+        );
     }
     text + "."
 }
@@ -233,8 +239,9 @@ pub fn uncovered(profile: &Profile) -> Option<String> {
     if uncovered.share.abs() < UNCOVERED_MIN && uncovered.factors.is_empty() {
         return None;
     }
-    let mut text =
-        String::from("unattributed: no single function accounts for enough of this time");
+    let mut text = String::from(
+        "unattributed: spread over functions of which none is large enough for a finding",
+    );
     if let Some(few) = few_slow(profile) {
         text = format!("unattributed: {few}");
     }

@@ -19,7 +19,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     if profile.findings.is_empty() && profile.uncovered == Default::default() {
         return None;
     }
-    let remark = "what makes latency vary, one cause each: shares do not overlap";
+    let remark = "causes of the variance, largest first; their shares do not overlap";
     let mut out = title("FINDINGS", remark, style);
     for (at, finding) in profile.findings.iter().enumerate() {
         out.push_str(&headline(profile, at + 1, finding, style));

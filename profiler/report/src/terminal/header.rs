@@ -51,11 +51,12 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
 }
 
 fn intervals(profile: &Profile) -> String {
-    let mut text = format!(
-        "{} of {} seen",
-        units::count(profile.intervals),
-        units::count(profile.intervals_seen)
-    );
+    let reported = match profile.intervals == profile.intervals_seen {
+        true => "all of them".to_owned(),
+        false => units::count(profile.intervals),
+    };
+    let seen = units::count(profile.intervals_seen);
+    let mut text = format!("{seen} seen; this report is of {reported}");
     let rounds = profile.rounds.len();
     // Files of earlier versions do not say which.
     let round = if profile.round == 0 {
@@ -69,6 +70,11 @@ fn intervals(profile: &Profile) -> String {
             several => format!(", from rounds {} of {rounds}", ranges(several)),
         };
         text += &format!(" with {} probes", units::count(reported.probes.into()));
+    }
+    let accounted = profile.intervals + profile.sampled_out + profile.discarded;
+    if profile.intervals_seen > accounted {
+        let others = units::count(profile.intervals_seen - accounted);
+        text += &format!("; {others} in other rounds");
     }
     if profile.sampled_out > 0 {
         text += &format!("; {}", words::sampled(profile));
@@ -135,7 +141,7 @@ fn closure(profile: &Profile) -> String {
     let checked = units::count(profile.closure.intervals);
     match profile.closure.max_abs_error_ticks {
         0 => format!(
-            "exact: the parts of each of {checked} intervals add up to its latency, to the clock tick"
+            "exact: in all {checked} intervals that were timed, the parts add up to the latency, to the clock tick"
         ),
         ticks => format!(
             "BROKEN by up to {} ticks over {checked} intervals: do not trust this profile",
@@ -163,7 +169,7 @@ fn overhead(profile: &Profile) -> String {
         }
         (None, Some(se)) => {
             text += &format!(
-                "; not measured closely enough ({}): profile for longer",
+                "; the measurement is too coarse ({} %): profile for longer",
                 units::error(se)
             );
         }
