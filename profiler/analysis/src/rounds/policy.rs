@@ -12,8 +12,8 @@ pub const INTERVALS_DEEPER: u64 = 150;
 /// Intervals that a profile needs to rest on a round by what it explains, and refinement where they are long. Guess:
 /// `few_intervals_are_shown_if_there_are_no_others`.
 pub const INTERVALS_FEW: u64 = 40;
-/// Intervals of an octave of latency, in the whole run, that say which round has a fair sample of it: half of the run has none of so
-/// many by chance in 3 of 100 runs. Convention: `a_few_slow_intervals_do_not_choose_the_round`.
+/// An octave of latency says which round has a fair sample if it has this many intervals in the whole run. Half of a
+/// run contains none of them by chance in 3 of 100 runs. Convention: `a_few_slow_intervals_do_not_choose_the_round`.
 pub(super) const INTERVALS_OF_OCTAVE: u64 = 5;
 
 // Rounds taken together.
