@@ -166,8 +166,8 @@ mod tests {
         assert_eq!(stalls_in_the_shallow_round(5).best(), Some(0));
     }
 
-    /// Half of the variance is that of a, and half that of b. One round has opened a by one call. The other has opened
-    /// b, a twentieth here, by twenty calls.
+    /// a and b explain half of the variance each. One round has opened a by one call. The other has opened b, a
+    /// twentieth here, by twenty calls.
     #[test]
     fn much_that_is_split_counts_more_than_a_little_split_often() {
         let both = |number: u64, a: &[u32], b: &[u32]| {

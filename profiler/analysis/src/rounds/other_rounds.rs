@@ -127,8 +127,8 @@ pub struct Untimed {
 }
 
 /// The calls that are part of a function's own time in `chosen`, the tree of the reported round, although another round
-/// timed them. A call is listed once, if it took at least [`TAKEN_MIN`] in the other round and its probe is not in
-/// `planted` (the probes that the reported round had all the time). `others`: as for [`seen_elsewhere`].
+/// timed them. A call is listed once, if it took at least [`TAKEN_MIN`] in the other round. Probes that the reported
+/// round had all the time (`planted`) are excluded. `others`: as for [`seen_elsewhere`].
 pub fn untimed(
     chosen: &VarianceTree<'_>,
     planted: &BTreeSet<u32>,

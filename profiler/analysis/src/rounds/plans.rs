@@ -1,7 +1,7 @@
 //! Which round an interval belongs to, by the generation of the plan under which it began.
 //!
 //! Intervals with different probes are never mixed. But most changes of a plan have no visible effect: an added call
-//! site never runs, no callee is found for a trapped pointer call, or a removed probe was never called. Such a plan
+//! site never runs, a trapped pointer call reveals no callee, or a removed probe was never called. Such a plan
 //! **continues** the previous plan's round until the first interval that calls an added probe. A new round begins with
 //! that interval. So a change without effect does not discard what the round has measured.
 

@@ -6,16 +6,16 @@
 //!         share x log2(1 + calls on the way to the part; one half for the interval itself)
 //! ```
 //!
-//! - **Coverage** is the part of the variance of all latencies of the run of which the round has a fair sample
+//! - **Coverage** is the part of the variance of all latencies of the run that the round samples fairly
 //!   ([`Latencies::part_in`]). A small sample counts less. A round of a quiet time has no slow intervals, so it
 //!   explains none of their variance.
 //! - A **part** is a call's time outside of its timed calls. The shares of all parts add up to 1, so the depth is a
 //!   mean.
 //! - The **standard error** is the jackknife's error of the whole sum. Two parts at the same depth may be hard to tell
 //!   apart although their common share at that depth is certain.
-//! - A part is worth more the **deeper** it lies. The weight grows with the logarithm of the depth. So a round that
-//!   splits most of the variance by one more call wins against a more precise round. A round that splits a little of it
-//!   by twenty calls does not. Waits below a call that is not opened are at the depth of the call.
+//! - A part is worth more the **deeper** it lies: its weight grows with the logarithm of its depth. A round that splits
+//!   most of the variance by one more call is worth more than a more precise round. A round that splits a little of it
+//!   by twenty calls is not. Waits below a call that is not opened are at the depth of the call.
 
 use super::evidence;
 use super::policy::{ERRORS_MIN, INTERVALS_FEW, INTERVALS_OF_OCTAVE};
