@@ -327,8 +327,8 @@ impl Builder<'_> {
         (of_time >= UNNAMED_PART).then_some(Unnamed { function, of_time })
     }
 
-    /// By class: its part of the time, and its part of the share. The latter is the sum over its intervals of (x - mean
-    /// x)(L - mean L) with the means of all intervals, so the classes' shares add up to the finding's.
+    /// By class: its part of the time, and its part of the share. The sum over its intervals of (x - mean x)(L - mean
+    /// L) gives the latter. The means are those of all intervals, so the classes' shares add up to the finding's.
     fn by_class(&self, nodes: &[u32], ticks: i128) -> Vec<FindingClass> {
         let total = self.tree.total;
         let n = total.intervals.max(1) as f64;
