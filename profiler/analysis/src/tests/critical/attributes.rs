@@ -14,11 +14,16 @@ fn interval(stream: Stream, n: u64, latency: u64, set: &[(&str, i64)]) -> Stream
     set.end_keyed(begin + latency, n + 1, &[])
 }
 
-/// Latencies 10, 20, 30, 60 with 1, 1, 3, 3 rows. Their mean is 30, and the squares about it are 400 + 100 + 0 + 900 =
-/// 1400. By value: means 15 and 45, so 2 * 15^2 + 2 * 15^2 = 900 of 1400. Slope: rows about their mean 2 are -1, -1, 1,
-/// 1. With the latency 20 + 10 + 0 + 30 = 60, alone 4: 15 ticks a row. Correlation: 60 / sqrt(4 * 1400). Two intervals
-/// have locks, 0 and 2 (7 at first). Their mean latency is 35, and all of their variance lies between the values. An
-/// attribute with the same value everywhere explains nothing.
+/// Latencies 10, 20, 30, 60 with 1, 1, 3, 3 rows: mean 30, squares about it 400 + 100 + 0 + 900 = 1400.
+///
+/// ```text
+/// by value     means 15 and 45: 2 * 15^2 + 2 * 15^2 = 900 of 1400
+/// slope        rows about their mean 2: -1, -1, 1, 1; with the latency 20 + 10 + 0 + 30 = 60, alone 4: 15 ticks a row
+/// correlation  60 / sqrt(4 * 1400)
+/// ```
+///
+/// Two intervals have locks, 0 and 2 (7 at first). Their mean latency is 35, and all of their variance lies between the
+/// values. An attribute with the same value everywhere explains nothing.
 #[test]
 fn few_values() {
     let mut stream = stream();
