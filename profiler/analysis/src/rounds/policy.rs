@@ -22,8 +22,8 @@ pub(super) const INTERVALS_OF_OCTAVE: u64 = 5;
 
 // Rounds taken together.
 
-/// Standard errors by which two rounds that agree may differ. Of a dozen compared values, one differs by more once in
-/// forty times. Convention: `tests::combine`.
+/// Standard errors by which two rounds that agree may differ. Of a dozen compared values, one differs by more in 3 of
+/// 100 comparisons by chance. Convention: `tests::combine`.
 pub(super) const ERRORS_MAX: f64 = 3.0;
 /// Paths compared have at least this share. Guess: `time_that_moves_to_another_call_is_another_load`.
 pub(super) const COMPARED_MIN: f64 = 0.05;
