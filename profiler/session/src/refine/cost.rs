@@ -12,9 +12,10 @@
 //! A probe that records nothing still costs a nanosecond or two, in every interval. Sampling does not lower this cost,
 //! so no step is taken that would spend too much of the budget on it.
 //!
-//! No step may raise the cost above [`EXCEEDED_AT_MOST`] times the budget, however much it explains: fewer than one
-//! interval in as many would be recorded. In a chain of calls, each level explains most of the one above and costs as
-//! much. The remaining sample would be too small to distinguish variance from chance.
+//! No step of more than little cost ([`COST_LITTLE`]) may raise the cost above [`EXCEEDED_AT_MOST`] times the budget,
+//! however much it explains: fewer than one interval in as many would be recorded. In a chain of calls, each level
+//! explains most of the one above and costs as much. The remaining sample would be too small to distinguish variance
+//! from chance.
 
 use evenkeel_analysis::profile::Profile;
 
