@@ -4,8 +4,8 @@
 //! `values` parses option values, `output` prints and writes, and `progress` draws progress. Usage errors end with
 //! code 2 and name the correct form. ARCHITECTURE.md shows the crates below.
 
-// `println!` panics where standard output cannot be written (a full disk); `output::print` reports the error. `eprintln!` does the same:
-// `tell!` goes on, since a session must take its probes out and finish its recording all the same.
+// `println!` panics if standard output cannot be written (a full disk); `output::print` reports the error. `eprintln!`
+// panics likewise. `tell!` does not, since a session must remove its probes and finish its recording in any case.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 /// Writes a line to standard error, if that can be written.

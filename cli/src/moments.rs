@@ -45,7 +45,7 @@ fn moment_at(text: &str, now: SystemTime) -> Result<SystemTime, String> {
     }
 }
 
-/// So many numbers with a separator between.
+/// Parses N numbers with a separator between them.
 fn numbers<const N: usize>(text: &str, separator: char) -> Option<[i32; N]> {
     let numbers: Option<Vec<i32>> = text
         .split(separator)
@@ -91,7 +91,7 @@ fn at([year, month, day]: [i32; 3], [hour, minute, second]: [i32; 3]) -> Option<
     Some(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// A moment as it is shown: `2026-11-26 14:00:30`.
+/// A time in the format `2026-11-26 14:00:30`.
 pub fn shown(time: SystemTime) -> String {
     let [year, month, day] = date(time);
     let parts = broken_down(time);

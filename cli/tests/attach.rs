@@ -263,7 +263,7 @@ fn condition_variables_in_the_middle_of_their_life() {
     ));
 }
 
-/// The call that uses a descriptor does not show what it is registered with: the kernel supplies earlier
+/// The call that uses a descriptor does not show the value it was registered with: the kernel supplies earlier
 /// registrations.
 #[test]
 fn descriptors_that_were_registered_before() {

@@ -360,8 +360,8 @@ fn gives_its_answer(contained: Contained) {
     contained.end().ended(0);
 }
 
-/// The program in the container continues, however the session ends. Where the container ends, the session reports
-/// what it has.
+/// The program in the container continues, however the session ends. If the container ends, the session reports the
+/// intervals up to then.
 #[test]
 fn the_ends_of_a_session_and_of_a_container() {
     let Some(mut contained) = Contained::start() else {
@@ -433,7 +433,7 @@ fn containers_by_name() {
     contained.end().ended(0);
 }
 
-/// An image for musl, as Alpine's are, is refused by name, and what runs in it goes on.
+/// An image for musl, as Alpine's are, is refused by name, and its program continues.
 #[test]
 fn musl_in_a_container_is_refused() {
     const SOURCE: &str = "// build: musl-gcc -O1 for_musl.c\n#include <fcntl.h>\n#include <stdlib.h>\n#include <unistd.h>\n\

@@ -57,8 +57,8 @@ fn run_script(server: &RunningPostgreSql, script: &str) {
     assert!(psql.wait().unwrap().success());
 }
 
-/// Every transaction of every client is one interval. The start of a backend is none, because it precedes the first
-/// command and the gate. Background workers and checks of readiness run no transaction.
+/// Every transaction of every client is one interval. The start of a backend is not an interval, because it precedes
+/// the first command and the gate. Background workers and checks of readiness run no transaction.
 #[test]
 fn every_transaction_is_an_interval() {
     let options = ["--interval", "transaction", "--max-overhead", "20%"];

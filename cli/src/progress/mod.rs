@@ -16,7 +16,7 @@ pub use live::LiveProgress;
 pub use reading::Reading;
 pub use session::SessionProgress;
 
-/// Shows what a session does, and what is said beside it.
+/// Shows a session's progress, and messages between.
 pub trait Progress: Observer {
     /// Shows a line that stays.
     fn say(&mut self, text: &str);

@@ -86,7 +86,7 @@ fn times(file: &Path) -> Option<Range<u64>> {
     Some(began..unix_ns(written))
 }
 
-/// One that says nothing of its time is left to whoever reads it.
+/// Whether a recording may have intervals of this time. A file without times may: the reader decides.
 fn may_have(file: &Path, [since, until]: [u64; 2]) -> bool {
     times(file).is_none_or(|times| times.start < until && times.end > since)
 }

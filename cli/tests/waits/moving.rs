@@ -1,5 +1,5 @@
-//! Intervals that move between threads: their waits in queues and for their turn, and work for them that is not on
-//! their path. Times are bounded as in `answers`, or compared with the program's own measurement.
+//! Intervals that move between threads: their waits in queues and for their turn, and their threads' work outside of
+//! the path. Times are bounded as in `answers`, or compared with the program's own measurement.
 
 use std::collections::BTreeSet;
 
@@ -95,8 +95,8 @@ fn a_hand_over_to_a_worker() {
     assert_eq!(named(&profile, TURN), [&Value::Null; 0]);
 }
 
-/// Each of the four sees five steps of S = 100,000 ticks: two of its own work, and three of other intervals while it
-/// waits for its turn.
+/// Each of the four intervals has five steps of S = 100,000 ticks: two for itself, and three for other intervals while
+/// it waits for its turn.
 #[test]
 fn an_event_loop() {
     let (profile, _) = Planted::new("waits_loop", "annotated").measured();

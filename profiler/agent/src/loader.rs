@@ -1,9 +1,9 @@
 //! The loader's list of files, and the lock that keeps it.
 //!
 //! `dl_iterate_phdr` takes a lock that other threads hold while they add or remove files, or iterate themselves. A
-//! forked child has only the thread that forked. Where another thread held the lock at that moment, nobody releases
-//! it in the child, and a caller would wait for ever. (glibc restores its other locks of the loader in the child:
-//! posix/fork.c, `fork_system_setup`.) So a child checks the lock first, and does without the list where it is held.
+//! forked child has only the thread that forked. If another thread held the lock at the fork, no thread releases it in
+//! the child, and a caller would wait for ever. (glibc restores the loader's other locks in the child: posix/fork.c,
+//! `fork_system_setup`.) So a child checks the lock first, and does without the list if the lock is held.
 //!
 //! The lock is internal to the loader, and has no name. It is found by its behaviour: it is a recursive mutex in the
 //! loader's memory that the calling thread holds while it iterates.

@@ -90,7 +90,7 @@ impl Analysis {
         }
     }
 
-    /// Keeps so many of the slowest intervals whole. To be called before the first record.
+    /// Sets how many of the slowest intervals are kept whole. To be called before the first record.
     pub fn keep_slowest(&mut self, most: usize) {
         self.intake.slowest = Slowest::of(most);
     }

@@ -1,9 +1,10 @@
 //! Process numbers of another pid namespace (pid_namespaces(7)), as in a container.
 //!
-//! The agent knows its process by the numbers of the namespace in which it runs. So once a session has entered a namespace, numbers of
-//! processes and threads are those of the namespace, everywhere but in the arguments of system calls. This process itself stays
-//! outside: what happens to the container, its end included, does not touch it. It reads `/proc` of the namespace, which a child
-//! mounts for it; the mount has no place in the tree of files, and does not depend on what the container has mounted.
+//! The agent knows its process by the numbers of the namespace in which it runs. So once a session has entered a
+//! namespace, it uses the namespace's numbers of processes and threads everywhere except in system calls. The session's
+//! process itself stays outside, so that the end of the container does not affect it. It reads the namespace's `/proc`,
+//! which a child mounts for it. The mount is detached from the tree of files, and independent of the container's own
+//! mounts.
 
 use std::collections::HashMap;
 use std::fs;
@@ -270,7 +271,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell in a namespace of its own, with a child in it and one more in a namespace below.
+    /// A shell in a new namespace, with a child in it and another one in a nested namespace.
     struct Started(Child);
 
     impl Started {
@@ -326,7 +327,7 @@ mod tests {
             return;
         };
         let first = started.first();
-        // Two children, of which the second has one in a namespace below.
+        // Two children; the second has a child in a nested namespace.
         let all = wait_for(|| {
             let below = children(first);
             let nested: Vec<i32> = below.iter().flat_map(|&child| children(child)).collect();

@@ -365,7 +365,7 @@ impl Tracee {
 pub struct Errno {
     /// Its address.
     pub at: u64,
-    /// What it is for the program.
+    /// Its value for the program.
     pub value: [u8; 4],
 }
 

@@ -140,7 +140,7 @@ impl<'a> Visit<'a> {
             .map_err(io::Error::other)?;
         let mut value = [0; 4];
         self.memory.read(at, &mut value)?;
-        // Another place: the thread stands in the first one.
+        // Another place than the first one, which the thread is in.
         let result_at = (PAGE - STUB_AT) as i32;
         let stub = frame::stub(result_at, Some(Errno { at, value }), self.signal);
         self.memory.write(self.area + STUB_AT, &stub)?;

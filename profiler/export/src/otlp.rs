@@ -1,7 +1,7 @@
-//! OpenTelemetry's JSON (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>): one request of the trace service, on one
-//! line, as the Collector's file receiver, its HTTP endpoint `/v1/traces` and Jaeger's upload take it. Each critical path is a
-//! trace; its calls are spans, and so are its waits, with what was done meanwhile below them. One that works for a span of a trace (`evenkeel_trace`) is
-//! below that span, in that trace.
+//! OpenTelemetry's JSON (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>): one request of the trace
+//! service, on one line. The Collector's file receiver, its HTTP endpoint `/v1/traces` and Jaeger's upload accept it.
+//! Each critical path is a trace. Its calls and its waits are spans; below a wait is the activity of other threads
+//! during it. An interval with a span of a distributed trace (`evenkeel_trace`) is below that span, in that trace.
 
 use std::io::Write;
 
@@ -138,7 +138,7 @@ fn number(key: &str, value: i64) -> Value {
 struct Ids<'a> {
     seed: u64,
     interval: u64,
-    /// The trace that the interval works for; empty where none is known.
+    /// The trace that the interval belongs to; empty if none is known.
     trace: &'a str,
 }
 

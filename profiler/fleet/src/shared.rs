@@ -30,7 +30,7 @@ const LATER_RULES: [&str; 5] = [
     "single_distinct_aggregation_to_group_by",
 ];
 
-/// The rows of a query. A shared part that does not fit into memory is computed as often as it is needed, which takes
+/// The rows of a query. A shared part that does not fit into memory is computed each time it is needed, which takes
 /// less memory and more time.
 ///
 /// # Errors

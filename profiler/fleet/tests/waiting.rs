@@ -1,5 +1,4 @@
-//! A user who waits for an answer sees a line of progress, can end the program at once, and reads a message where
-//! memory is short.
+//! A waiting user sees a line of progress, can end the program at once, and gets a message if memory is short.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Scheduling of a target's threads as the kernel reports it: when a thread was off-CPU and why (preempted, blocked,
-//! waiting for a device or a page), and who woke it. The source is perf events (`man 2 perf_event_open`).
+//! Scheduling of a target's threads, as the kernel reports it: when and why a thread was off-CPU (preempted, blocked,
+//! waiting for a device or a page), and its waker. The source is perf events (`man 2 perf_event_open`).
 //!
 //! ```text
 //! events       open one event of each kind a processor, inherited by every process that is started from now on

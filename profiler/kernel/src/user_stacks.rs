@@ -100,8 +100,8 @@ mod tests {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// A thread that runs in a loop is sampled there, on its own stack. Where the system does not permit it, an error
-    /// says so.
+    /// A thread that runs in a loop is sampled there, on its own stack. If the system does not permit it, an error is
+    /// returned.
     #[test]
     fn a_thread_that_runs_is_sampled() {
         use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,4 +1,5 @@
-//! Findings as values of a label. Each value is a series that a server of metrics keeps, so there are only so many in a session.
+//! Findings as values of a label. Each value is a series in a metrics server, so the number of values in a session is
+//! bounded.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use std::collections::BTreeSet;
 pub const OTHERS: &str = "other findings";
 /// Time that no finding has.
 pub const UNATTRIBUTED: &str = "unattributed";
-/// Of each finding that has a series at a time, so many may have one in a session.
+/// Values in a session for each finding that may have a series at a time.
 const SERIES_EACH: usize = 4;
 /// Characters of a value.
 const LENGTH_MAX: usize = 120;

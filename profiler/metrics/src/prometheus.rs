@@ -1,4 +1,4 @@
-//! Metrics as Prometheus' text, by the crate of its own project.
+//! Metrics in Prometheus' text format, by the crate of the Prometheus project.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait where no connection can be taken: no descriptor may be left.
 const REST: Duration = Duration::from_millis(10);
 
-/// Answers scrapes on a thread of its own until it is dropped.
+/// Answers scrapes on a separate thread until it is dropped.
 pub struct Server {
     address: SocketAddr,
     /// Ends the thread by being dropped.

@@ -40,7 +40,7 @@ pub struct Totals {
     pub(crate) ended_unix_ns: u64,
     interval: String,
     names: Names,
-    /// Intervals by latency; those beyond the last bound behind it.
+    /// Intervals by latency; the last element counts those above all bounds.
     buckets: [u64; BOUNDS.len() + 1],
     latency_s: f64,
     not_recorded: u64,

@@ -18,7 +18,7 @@ use evenkeel_wire::{Role, Wanted};
 use harness::library::Library;
 use harness::plan::Harness;
 
-/// Functions of the library, each with one call, on a page of its own.
+/// Functions of the library, each with one call, on separate pages.
 const FUNCTIONS: usize = 200;
 /// How many call sites a plan changes.
 const CHANGED: [usize; 3] = [1, 20, FUNCTIONS];
@@ -148,7 +148,7 @@ fn work(way: &str) {
         .flat_map(|number| harness.sites_of(&format!("f{number}"), Role::Inner))
         .collect();
     assert_eq!(ids.len(), FUNCTIONS);
-    // What a plan needs is made when it is met for the first time.
+    // The first use of a site makes its trampoline, before the measurement.
     harness.set(&ids, Wanted::On);
     harness.set(&ids, Wanted::Off);
     let functions = (0..FUNCTIONS).map(|number| library.symbol(&format!("f{number}")));

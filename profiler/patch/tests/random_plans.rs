@@ -1,5 +1,4 @@
-//! Whatever plan comes after whatever other, in processes that were there and in those that begin under it: functions return what they
-//! return without hooks.
+//! Functions return the same values as without hooks under any sequence of plans, in running processes and in new ones.
 //!
 //! The corpus has every form of entry and call. A run takes steps at random. A step changes the words of some probes,
 //! fitting or not; or it begins a further session with new probes; or it forks a process, which then continues alone;

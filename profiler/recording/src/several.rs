@@ -87,7 +87,8 @@ pub fn replay_some(
     }
 }
 
-/// The same of all recordings, and of their minutes of sums those alone of which a part is between two moments, nanoseconds since 1970.
+/// The same for all recordings. Of their minutes of sums, only those that overlap the time between two moments count,
+/// nanoseconds since 1970.
 ///
 /// # Errors
 /// As [`replay_files`].

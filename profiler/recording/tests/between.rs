@@ -10,7 +10,7 @@ use evenkeel_recording::{Meta, Progress, Writer, replay_between, replay_files};
 use evenkeel_wire::{Marker, Record, latency_class};
 
 const MINUTE_NS: u64 = 60_000_000_000;
-/// Intervals of each minute, and their latency in ticks, of which one is a nanosecond.
+/// Intervals of each minute, and their latency in ticks of one nanosecond.
 const MINUTES: [(u64, u64); 4] = [(10, 1_000), (20, 2_000), (30, 5_000), (40, 1_500)];
 /// Of each minute, intervals that were only counted.
 const COUNTED: u64 = 5;
@@ -72,7 +72,7 @@ fn recorded(path: &Path) {
     writer.finish(&meta()).unwrap();
 }
 
-/// The profile of the recording from so many minutes on until so many.
+/// The profile of the recording between two times, in minutes.
 fn between(files: &[PathBuf], from: f64, to: f64) -> Option<Profile> {
     let moment = |minutes: f64| ((minutes + 100.0) * MINUTE_NS as f64) as u64;
     let moments = [moment(from), moment(to)];

@@ -525,7 +525,7 @@ impl Session<'_> {
         });
     }
 
-    /// The profile as it is now, for who wants to see it.
+    /// Shows the present profile to an observer that wants it.
     fn show(&mut self, observer: &mut dyn Observer) {
         let has_intervals = |analysis: &Analysis| analysis.intervals_seen() > 0;
         if !self.sink.analysis.as_ref().is_some_and(has_intervals) || !observer.wants_profile() {

@@ -1,12 +1,12 @@
-//! What to open and what to close next: a pure decision over the present profile.
+//! Decides what to open and what to close next: a pure decision over the present profile.
 //!
 //! The paper's refinement (dissertation 2.3.3.4, algorithm 3) adds the children of the top-k factors and runs again.
-//! Here the same choice is made every second of one run. A function is **opened** by timing the calls it makes; a call
-//! through a pointer is first **discovered**, to learn whom it calls.
+//! Here the same choice is made at each look during one run. A function is **opened** by timing the calls it makes. A
+//! call through a pointer is first **discovered**, to learn its callees.
 //!
-//! Score and threshold are the paper's (equations 2.3 and 2.4). What is deviated from, and why: a node's contribution is
-//! the larger of Var(X)/Var(L) and |Cov(X, L)|/Var(L), so that a function which varies little by itself but always
-//! together with the rest is opened, too. And it has to be told apart from chance (`patience`).
+//! Score and threshold are the paper's (equations 2.3 and 2.4), with two deviations. A node's contribution is the
+//! larger of Var(X)/Var(L) and |Cov(X, L)|/Var(L). So a function that varies little by itself, but always together with
+//! the rest, is opened, too. And a contribution must be distinguishable from chance (`patience`).
 
 mod closing;
 mod cost;
@@ -40,7 +40,7 @@ use visit::visit;
 /// Limits of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Call sites that run and are timed, at a time. Sites that never run cost nothing and do not count.
+    /// Call sites that run and are timed at a time. Sites that never run cost nothing and are not counted.
     pub probes_max: usize,
     /// Probe cost as a fraction of the latency.
     pub overhead_max: f64,
@@ -52,29 +52,29 @@ pub struct Limits {
     pub opened_at_once: usize,
 }
 
-/// What the session knows beside the profile.
+/// The session's knowledge apart from the profile.
 #[derive(Clone, Copy)]
 pub struct State<'a> {
     /// All probes.
     pub probes: &'a [Planned],
     /// Functions whose calls lie directly below the root.
     pub scope: &'a [Location],
-    /// What was learned of functions and probes.
+    /// Knowledge about functions and probes.
     pub known: &'a Known,
-    /// When it is.
+    /// The current time.
     pub now: Instant,
 }
 
-/// What a look gives reason to.
+/// The steps that follow from a look.
 #[derive(Debug, Default)]
 pub(crate) struct DueSteps {
     /// The steps to take, best first.
     pub(crate) steps: Vec<Candidate>,
-    /// Those that would be, did they not cost too much.
+    /// Steps that cost too much.
     pub(crate) too_costly: Vec<Step>,
 }
 
-/// The steps to take after a look: `trees` are what it saw, each judged by itself.
+/// The steps to take after a look. `trees` are the trees that it saw; each is judged separately.
 pub(crate) fn worth_a_round(
     trees: &[&Node],
     root_height: u32,
@@ -101,7 +101,7 @@ pub(crate) fn worth_a_round(
     worth
 }
 
-/// Everything that may be worth a step, best first.
+/// All steps that may be worth a round, best first.
 pub fn candidates(
     tree: &Node,
     root_height: u32,
@@ -137,7 +137,7 @@ pub fn candidates(
             candidate.contribution += contribution;
             candidate.same_work += node.variance_fraction * (1.0 - turns.explained);
             candidate.calls += turns.mean;
-            // Paths take time from each other rather than err together.
+            // Times on different paths replace each other, so their errors are not added linearly.
             candidate.se = candidate.se.hypot(se);
             candidate.score += score;
         },
@@ -151,8 +151,8 @@ pub fn candidates(
     list
 }
 
-/// A step that was taken before, if it is time to take it again, or if there is much more for it to explain than it had left: then the load
-/// has changed, and it is as if it had never been taken.
+/// Repeats a step that was taken before, if its time has come. A contribution far above the one it left indicates a
+/// load change; the step is then treated as new.
 fn anew(mut candidate: Candidate, state: &State<'_>) -> Option<Candidate> {
     let left = state.known.left_by(candidate.step);
     if candidate.again {
@@ -162,7 +162,8 @@ fn anew(mut candidate: Candidate, state: &State<'_>) -> Option<Candidate> {
         }
         candidate.again = !is_news;
     }
-    // Time of calls that have made room is no reason to time them again. Whom calls through pointers lead to may have changed.
+    // Time of calls that made room is no reason to time them again. The callees of pointer calls, in contrast, may have
+    // changed.
     if matches!(candidate.step, Step::Open(_)) {
         candidate.contribution -= left.unwrap_or(0.0);
     }
@@ -211,7 +212,8 @@ mod tests {
         assert!((list[1].score - 4.8).abs() < 1e-12);
     }
 
-    /// The time of a's own may be that of calls that had to make room: (5-0)^2 x 0.2, the best score; when it is time.
+    /// Own time of a may belong to calls that had to make room. It has the best score, (5-0)^2 x 0.2, once its time has
+    /// come.
     #[test]
     fn calls_without_room_get_their_turn() {
         let (profile, probes) = example();
@@ -225,7 +227,8 @@ mod tests {
         state.now = start + std::time::Duration::from_secs(5);
         let list = candidates(&profile.tree, 5, &LIMITS, &state);
         assert_eq!(list[0].step, Step::Open(at(0xa)));
-        // 18 % of it were its own, or those calls', when they made room: they are no news.
+        // 18 % were already left as own time, or time of these calls, when they made room: the rest is below the
+        // threshold.
         known.set_left(Step::Open(at(0xa)), Some(0.18));
         let mut state = State::of(&probes, &[], &known);
         state.now = start + std::time::Duration::from_secs(5);
@@ -233,8 +236,9 @@ mod tests {
         assert!(!steps(&list).contains(&Step::Open(at(0xa))));
     }
 
-    /// Whom a calls through pointers was looked for a moment ago, and may explain 90 % now (b and p are called by none of its own calls). 85 %
-    /// were left then: nothing to look for. Of 5 % that were left it is another load, and no step of before.
+    /// Function pointers in `a` were resolved recently, and may explain 90 % (a does not call b and p itself). If the
+    /// last step left 85 %, nothing is to be resolved. If it left 5 %, the load has changed, and the step is treated as
+    /// new.
     #[test]
     fn time_that_was_not_there_before_is_looked_into_at_once() {
         let (profile, probes) = example();
@@ -258,7 +262,7 @@ mod tests {
         assert_eq!(after(Some(0.05)), Some(false));
     }
 
-    /// With waits, what a's untimed calls wait for is no time of a's own: 30 % in waits, directly below it.
+    /// With waits, the waits of a's untimed calls are not own time of a: 30 % are waits directly below a.
     #[test]
     fn waits_of_calls_without_room_give_them_their_turn() {
         let (mut profile, probes) = example();
@@ -283,7 +287,7 @@ mod tests {
         assert!(asks(&profile));
     }
 
-    /// What the probes cost, 30 % here, is below the root beside its functions' time; Squid's were searched for pointers because of it.
+    /// The probes' cost, 30 % here, is a node below the root. Refinement must not search the root's functions for it.
     #[test]
     fn what_probes_cost_is_no_reason_to_look_into_a_function() {
         let (mut profile, probes) = example();
@@ -299,7 +303,7 @@ mod tests {
         assert!(!list.contains(&Step::DiscoverIn(at(0xf))), "{list:?}");
     }
 
-    /// Below b, which nobody opened, another thread's call of d while b waited: both are worth opening, d for its 30 %.
+    /// b is not opened. Below it, another thread calls d while b waits. Both are opened, d for its 30 %.
     #[test]
     fn what_others_did_in_a_wait_is_opened() {
         let (mut profile, mut probes) = example();
@@ -318,7 +322,8 @@ mod tests {
         assert!(steps.contains(&Step::Open(at(0xb))) && steps.contains(&Step::Open(at(0xd))));
     }
 
-    /// Below b another thread worked while b waited, in no timed call. It was seen in e, which is opened for that time.
+    /// Below b another thread works during b's wait, outside of timed calls. A stack showed it in e, so e is opened for
+    /// that time.
     #[test]
     fn what_another_thread_was_seen_in_is_opened() {
         let (mut profile, probes) = example();
@@ -346,7 +351,7 @@ mod tests {
         assert!(!before.contains(&Step::Open(at(0xe))) && after.contains(&Step::Open(at(0xe))));
     }
 
-    /// The pointer p was found to lead to q, whose entry cannot be hooked: its calls are timed below p.
+    /// The pointer call p has the callee q, whose entry cannot be hooked: q's calls are timed below p.
     #[test]
     fn a_callee_that_cannot_be_hooked_is_opened_below_the_pointer() {
         let (profile, mut probes) = example();
@@ -360,7 +365,7 @@ mod tests {
         assert!(!steps.contains(&Step::Discover(2)), "it was, just now");
     }
 
-    /// The same where the pointer's call is too short to be timed: below a, whose own time it is.
+    /// The same for a pointer call that is too short to be timed. Its time is a's own, so q's calls are timed below a.
     #[test]
     fn a_callee_that_cannot_be_hooked_is_opened_below_the_caller() {
         let (profile, probes) = example();

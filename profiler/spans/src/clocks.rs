@@ -1,4 +1,4 @@
-//! Clocks of different hosts, brought together by what calls show of them.
+//! Aligns the clocks of different hosts by the calls between them.
 //!
 //! A call and its answer bound the difference of two clocks: the callee's work lies within the caller's wait. Where
 //! calls between two clocks break that, the second clock is shifted. Each call has a shift that centres the callee in
@@ -159,9 +159,8 @@ pub(crate) fn median(shifts_ns: &mut [i64]) -> i64 {
 mod tests {
     use super::*;
 
-    /// Calls take 10 ms, and their callee 8. Where the callee's clock is ahead by 50 ms in all of them, the
-    /// correction mends all. Where only three of four instances of one name are ahead, it does not, and the report
-    /// says so.
+    /// Calls take 10 ms, and their callee 8. If the callee's clock is ahead by 50 ms in all of them, the correction is
+    /// complete. If only three of four instances of one name are ahead, it is not, and the report has a warning.
     #[test]
     fn clocks_that_go_by_one_name() {
         const MS: u64 = 1_000_000;

@@ -7,10 +7,9 @@
 //! does. An overlap of two children by up to `TOLERANCE` of the parent's time is taken for inexact clocks, if no
 //! other child begins or ends in it.
 //!
-//! There is one difference: CRISP cuts a child that outlives its parent to the parent's end. Here that is done where
-//! the parent waits for the child (a client for its server, after which it may have given up), or where the excess is
-//! within the tolerance. Otherwise the parent ended without waiting: the child is asynchronous, and did not delay the
-//! request.
+//! There is one difference: CRISP cuts a child that outlives its parent to the parent's end. Here a child is cut in two
+//! cases: the parent waits for it (a client for its server, which may have timed out), or the excess is within the
+//! tolerance. Otherwise the parent ended without waiting: the child is asynchronous, and did not delay the request.
 //!
 //! Written iteratively: traces are as deep as somebody's recursion.
 

@@ -1,15 +1,16 @@
-//! A profiled process joined to the spans of its service: what it did while a span had the time to itself.
+//! Joins a profiled process to the spans of its service, to show its activity in a span's own time.
 //!
-//! An interval of the process names the span that it works for (`evenkeel_trace`, W3C's `traceparent`). Where that span is on the critical path of a
-//! request, the time that no called span covers, else "body of service: operation", goes to the functions that the interval's own critical path was in
-//! just then:
+//! An interval of the process names its span (`evenkeel_trace`, W3C's `traceparent`). If the span is on the critical
+//! path of a request, it may have own time that no called span covers ("body of service: operation"). This time goes to
+//! the functions that the interval's own critical path was in at that time:
 //! ```text
 //! spans     [cart: GET /cart              [cart: call stock         ]             ]
 //! interval    [handle [price          ]     [rpc               ]    [render    ]  ]
 //! joined    [ [handle [price          ] ] [cart: call stock         ][handle [render]]]
 //! ```
-//! So a function that goes on through a call to another service counts as one call before and one after. The two clocks are brought together where they
-//! contradict each other (`clock`): of a span and the interval that works for it, one lies within the other.
+//! So a function with a call to another service in it is counted twice: once before the call, once after. If the two
+//! clocks contradict each other, they are corrected (`clock`): an interval lies within its span, or the span within the
+//! interval.
 
 mod clock;
 pub(crate) mod steps;
@@ -27,11 +28,11 @@ use clock::{Clock, Pair};
 /// A function of a profiled process, at a call path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// Index of the path above; nothing where that is the interval itself.
+    /// Index of the path above; `None` if that is the interval itself.
     pub parent: Option<u32>,
     /// Its name.
     pub name: String,
-    /// It is called, and no state that the process is in (waiting, without a processor) or time of what is not known.
+    /// Whether it is a call. Otherwise it is a state of the process (waiting, without a processor), or unknown time.
     pub is_call: bool,
     /// The kind of its time.
     pub kind: SiteKind,
@@ -48,11 +49,11 @@ pub struct Piece {
     pub from_ns: u64,
     /// To.
     pub to_ns: u64,
-    /// Index of the function; nothing for the interval itself.
+    /// Index of the function; `None` for the interval itself.
     pub function: Option<u32>,
 }
 
-/// Work of a process for a span: one of its intervals.
+/// An interval of a process that belongs to a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
     /// The span that it names.
@@ -68,11 +69,11 @@ pub struct Work {
 /// Results for a process's intervals that name a received trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
-    /// Their spans are on critical paths: their functions are in the profile.
+    /// Intervals with spans on critical paths: their functions are in the profile.
     pub joined: u64,
-    /// Their spans are there and nobody waited for them, or for others longer.
+    /// Intervals with spans that nobody waited for, or that ended before others.
     pub off_path: u64,
-    /// Their spans are not there.
+    /// Intervals with spans that were not received.
     pub without_span: u64,
 }
 
@@ -100,10 +101,10 @@ pub struct Processes {
 /// A stretch of a critical path, of the process with this index.
 pub(crate) type Stretch = (usize, Piece);
 
-/// Work for the spans of a trace.
+/// The intervals of a trace's spans.
 #[derive(Debug, Default)]
 pub(crate) struct Joined {
-    /// By span: in order of time, on the request's clock.
+    /// By span: the pieces in order of time, on the request's clock.
     pub stretches: HashMap<u32, Vec<Stretch>, RandomState>,
     /// The process of each interval, and its span, if that was received.
     workers: Vec<(usize, Option<u32>)>,
@@ -166,7 +167,7 @@ impl Process {
 }
 
 impl Processes {
-    /// Learns how far the clocks of processes and spans are apart. Times of the spans are as they came.
+    /// Measures the offsets between the clocks of processes and spans. Times of the spans are as received.
     pub(crate) fn observe(&mut self, forests: &[Forest]) {
         for forest in forests {
             let works = self.works(forest).into_iter();
@@ -183,7 +184,7 @@ impl Processes {
             .for_each(|process| process.clock.settle());
     }
 
-    /// Work for the spans of a trace.
+    /// The intervals of a trace's spans.
     pub(crate) fn of(&self, forest: &Forest) -> Joined {
         let mut joined = Joined::default();
         for (process, work, span) in self.works(forest) {

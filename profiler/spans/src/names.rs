@@ -105,8 +105,8 @@ impl Names {
         number
     }
 
-    /// The number of a function in the process of an operation's service. `is_call` is false for a state of the
-    /// process that stands for time in no function.
+    /// The number of a function in the process of an operation's service. `is_call` is false for a state of the process
+    /// without a function.
     pub fn function(&mut self, operation: u32, name: &str, is_call: bool) -> u32 {
         let service = self.of_operation(operation).split(": ").next();
         let service = service.unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! Names of nameless functions, inferred from the rest of the program: the function's callees, its callers or the
-//! place that stores its address, and the strings that it refers to.
+//! Names of nameless functions, inferred from the rest of the program. The evidence is the function's callees, its
+//! callers or the place that stores its address, and the strings that it refers to.
 //!
 //! A name is given only where exactly one nameless function fits, and shown with a `~` in front, so that nobody takes it for a symbol.
 

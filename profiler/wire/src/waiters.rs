@@ -9,10 +9,11 @@
 //! try, block                                      here = 0: release; state changed: write the wake late
 //! retire: here -= 1
 //! ```
-//! `here` counts those who wait, `ever` all who ever announced that they would. Both the announcement and the release are
-//! locked instructions, hence ordered before what follows them. If the waiter's last try came before the release,
-//! so did its announcement, and the second look finds it, even if the waiter has gone on already: no wait that a release ends
-//! goes without its wake (`tests/waiters_model.rs` explores this). A late wake is dated by the last announcement.
+//! `here` counts the present waiters, `ever` all announcements of a wait. Both the announcement and the release are
+//! locked instructions, so they are ordered before all later memory accesses. If the waiter's last try came before the
+//! release, so did its announcement. The second look then finds it, even if the waiter continues already. So every wait
+//! that a release ends has its wake (`tests/waiters_model.rs` explores this). A late wake has the time of the last
+//! announcement.
 //!
 //! Two objects in one slot, and processes that were killed while they waited, make for wakes that nobody waits for.
 

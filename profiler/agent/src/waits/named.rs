@@ -1,4 +1,4 @@
-//! Functions that the user named for their role: they acquire or release a lock, put a task into a queue or take it
+//! Functions that the user named for their role. They acquire or release a lock, put a task into a queue or take it
 //! out, or begin, end or turn to an interval. The names follow dissertation 2.3.3.2: `acquire(object)`,
 //! `release(object)`, `enqueue`, `dequeue`.
 //!

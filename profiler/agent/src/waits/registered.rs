@@ -1,6 +1,7 @@
-//! Which descriptor an event of `epoll_wait` is of: it returns what the target had registered the descriptor with.
+//! Finds the descriptor of an event of `epoll_wait`, which returns the value that the target registered the descriptor
+//! with.
 //!
-//! Registrations are recorded as they are made. The kernel supplies earlier ones, and those made by system calls that
+//! Registrations are recorded when they are made. The kernel supplies earlier ones, and those made by system calls that
 //! bypass the C library: a set is queried once, when it returns an unknown descriptor.
 
 use core::ffi::c_int;

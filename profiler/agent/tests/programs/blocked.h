@@ -1,4 +1,4 @@
-/* Knowing that somebody else waits, without a guess at how long that takes. */
+/* Waits until another thread is blocked, without a guess at how long that takes. */
 #ifndef BLOCKED_H
 #define BLOCKED_H
 
@@ -24,7 +24,7 @@ static void prepare_waiter(void) {
     waiter = (struct waiter *)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-/* The next thing that can block is what it is about. */
+/* Called just before a call that can block. */
 static void about_to_wait(void) {
     waiter->pid = getpid();
     waiter->tid = (int)syscall(SYS_gettid);
@@ -32,7 +32,7 @@ static void about_to_wait(void) {
     waiter->about = 1;
 }
 
-/* Its state, and what it has spent of processors by itself, in clock ticks of the C library. */
+/* The waiter's state, and its own processor time in clock ticks of the C library. */
 static char state_of_waiter(unsigned long *spent) {
     char path[64], state = '?';
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", waiter->pid, waiter->tid);
@@ -45,7 +45,7 @@ static char state_of_waiter(unsigned long *spent) {
     return state;
 }
 
-/* Returns when the other sleeps in what it was about to wait for. */
+/* Returns when the waiter sleeps in its call. */
 static void await_blocked(void) {
     unsigned long spent;
     while (!waiter->about) nap_ms(1);
@@ -53,7 +53,7 @@ static void await_blocked(void) {
     nap_ms(5);
 }
 
-/* Returns when the other runs without end in what it was about to wait for. */
+/* Returns when the waiter spins in its call. */
 __attribute__((unused)) static void await_spinning(void) {
     unsigned long before = 0, spent = 0;
     while (!waiter->about) nap_ms(1);

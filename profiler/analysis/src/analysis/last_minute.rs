@@ -1,7 +1,8 @@
-//! The last minute of a run by itself: what happens now, however long the run has gone on.
+//! The profile of the last minute of a run alone, however long the run is.
 //!
-//! A minute of sums has the call paths that are new in it, and counts of the whole run ([`crate::fleet::minutes`]). Here it gets all paths
-//! that its rounds have met, and what was counted since the minute before: then it is a run of its own, with a profile of its own.
+//! A minute of sums has the call paths that are new in it, and counts of the whole run ([`crate::fleet::minutes`]).
+//! Here it gets all paths of its rounds, and the counts since the previous minute. It is then a complete run with a
+//! profile.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Sums over the intervals of a stretch of time, with latencies and the times of parts *winsorised*. An interval
-//! above the cap is scaled down to it, and its parts with it. So a few preemptions, which differ from run to run, do
-//! not decide, and the parts still add up to the latency (Tukey 1962, "The future of data analysis", section 14).
+//! Sums over the intervals of a stretch of time, with latencies and the times of parts *winsorised*. An interval above
+//! the cap is scaled down to it, and its parts with it. So a few preemptions, which differ from run to run, do not
+//! decide. The parts still add up to the latency (Tukey 1962, "The future of data analysis", section 14).
 
 use std::collections::BTreeMap;
 

@@ -74,9 +74,9 @@ impl Recorded {
         self.ratio(|block| block.part(part).all_ns, |block| block.intervals)
     }
 
-    /// Mean time of a part in a slow interval. The latency at which slow intervals begin is an estimate, too. An
-    /// interval at that border has the time of those just below it, which replaces a slow one's where the border
-    /// moves (Manistre and Hancock 2005, "Variance of the CTE estimator").
+    /// Mean time of a part in a slow interval. The latency at which slow intervals begin is an estimate, too. If this
+    /// border moves, an interval just below it replaces a slow one. Their times are those at the border (Manistre and
+    /// Hancock 2005, "Variance of the CTE estimator").
     pub fn part_slow(&self, part: usize) -> Estimate {
         let slow = self.total.slow;
         if slow <= 0.0 {

@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// root > f > g > h, and root > g: g is a finding where f calls it, h is a finding, f is none.
+    /// root > f > g > h, and root > g. g is a finding only below f, h is a finding, and f is not.
     #[test]
     fn time_is_the_innermost_findings() {
         let site = |callee: &str| Site {

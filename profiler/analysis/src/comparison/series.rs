@@ -1,8 +1,8 @@
-//! A recording in blocks of time, as few intervals as it may have and as long as it may be.
+//! A recording divided into blocks of time: with few intervals each, but long enough to be independent.
 //!
-//! Neighbouring intervals are alike, so errors rest on blocks. A block must last longer than the cause of the
-//! likeness. So blocks merge until their means are not correlated with those of the next ones (batch means; Law and
-//! Carson 1979, "A sequential procedure for determining the length of a steady-state simulation").
+//! Neighbouring intervals are similar, so errors rest on blocks. A block must last longer than the cause of the
+//! similarity. So blocks merge until their means do not correlate with the next ones' (batch means; Law and Carson
+//! 1979, "A sequential procedure for determining the length of a steady-state simulation").
 
 use super::block::{Block, Thresholds};
 

@@ -1,4 +1,4 @@
-//! Who waits for whom, over a whole round: waits of intervals by call site, what was waited for, and who held it.
+//! Waits of a round's intervals, summed by waiting call site, kind of object, and holder.
 
 use evenkeel_wire::{Kind, Object};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -7,7 +7,7 @@ use crate::critical::states::State;
 use crate::sums::moments::co_moment;
 use crate::sums::paths::{Paths, ROOT};
 
-/// Combinations kept apart, at most; all others are counted together.
+/// Rows kept, at most; all further combinations are counted in one row.
 pub const ROWS_MAX: usize = 1 << 12;
 /// Objects told apart for one combination, at most.
 pub const OBJECTS_MAX: usize = 16;
@@ -18,38 +18,38 @@ pub const WAITER_CALLS_MAX: usize = 4;
 /// A wait on an interval's path.
 #[derive(Clone, Debug)]
 pub struct WaitSeen {
-    /// Probes of the calls that wait, outermost first: the innermost [`WAITER_CALLS_MAX`], which tell one wait from another
-    /// without separating each way to it.
+    /// Probes of the innermost [`WAITER_CALLS_MAX`] calls that wait, outermost first. They distinguish waits without
+    /// separating each call path to them.
     pub waiter: Vec<u32>,
-    /// For what.
+    /// The object waited for.
     pub object: Object,
-    /// Who ended it, if seen.
+    /// The thread that ended it, if known.
     pub holder: Option<Holder>,
-    /// How long, ticks.
+    /// Duration, ticks.
     pub ticks: i64,
 }
 
-/// Who ended a wait.
+/// The thread that ended a wait.
 #[derive(Clone, Debug)]
 pub struct Holder {
     /// Probes of its open calls at the release, outermost first.
     pub calls: Vec<u32>,
-    /// For whom it worked.
+    /// The interval, or other purpose, that it worked on.
     pub serving: State,
 }
 
-/// What makes a row.
+/// Key of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowKey {
     /// The calls that wait, a node of `WaitSums::stacks`.
     pub waiter: u32,
-    /// What is waited for.
+    /// The kind of object waited for.
     pub kind: Kind,
-    /// Who ended it: its open calls, a node of `WaitSums::stacks`, and for whom it worked.
+    /// The holder: its open calls, a node of `WaitSums::stacks`, and the state that says what it worked on.
     pub holder: Option<(u32, State)>,
 }
 
-/// One row's sums. X is what an interval waited in all its waits of the row, ticks.
+/// Sums of one row. X is the time that an interval spent in all its waits of the row, ticks.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     /// Waits.
@@ -82,16 +82,16 @@ impl Row {
 #[derive(Debug, Default)]
 pub struct WaitSums {
     rows: FxHashMap<RowKey, Row>,
-    /// What did not fit.
+    /// Combinations beyond [`ROWS_MAX`].
     others: Row,
     /// Calls that wait, and that release.
     stacks: Paths,
-    /// Of the interval at hand: ticks by row.
+    /// The interval being added: ticks by row.
     present: Vec<(RowKey, i64)>,
 }
 
 impl WaitSums {
-    /// No rows yet, and none of calls that `paths` leaves out ([`Paths::without`]).
+    /// No rows yet; the calls that `paths` leaves out are left out of the stacks ([`Paths::without`]).
     pub fn without(untimed: Vec<bool>) -> WaitSums {
         WaitSums {
             stacks: Paths::without(untimed),
@@ -124,8 +124,8 @@ impl WaitSums {
         }
     }
 
-    /// Adds the rows of another round. Two that differ by calls alone that are left out stay two: one interval may have both, and
-    /// nobody has summed their product.
+    /// Adds the rows of another round. Two rows may differ only by calls that are left out. They stay separate, since
+    /// one interval may have both, and the product of their times was not summed.
     pub fn merge(&mut self, other: &WaitSums) {
         let mut taken = FxHashSet::default();
         for (key, row) in other.rows() {
@@ -151,7 +151,7 @@ impl WaitSums {
         }
     }
 
-    /// Calls that are left out included.
+    /// Interns all calls, even those that are left out.
     fn intern_whole(&mut self, calls: &[u32]) -> u32 {
         let step = |above, &probe| self.stacks.child(above, probe).unwrap_or(above);
         calls.iter().fold(ROOT, step)
@@ -172,7 +172,7 @@ impl WaitSums {
         self.rows.entry(key).or_default()
     }
 
-    /// All rows; the last may stand for all that did not fit, without a key.
+    /// All rows. The last one has no key: it sums the combinations that did not fit, if any.
     pub fn rows(&self) -> impl Iterator<Item = (Option<&RowKey>, &Row)> {
         let others = (self.others.count > 0).then_some((None, &self.others));
         self.rows

@@ -1,19 +1,20 @@
-//! What an interval's time is, in a few words for the head of a report: running, blocked on others' work, idle by design ...
+//! Classifies an interval's time in a few words for the head of a report: running, blocked on others' work, idle by
+//! design.
 //!
-//! The rule, from the root down (the time at each node itself is sorted, so the parts add up to the latency):
-//! - **Running**: calls of the interval's own threads, helpers included. Time inside a call that by its name waits for a lock
-//!   counts as running, too: where waits are followed, what it blocks is a wait below it.
+//! The rule sorts the own time of each node, from the root down, so the parts add up to the latency.
+//! - **Running**: calls of the interval's own threads, including helpers. Own time of a function whose name suggests a
+//!   lock is running time, too. Where waits are followed, the blocked part is a wait below the function.
 //! - **Off the processor**: woken or preempted, and not running.
-//! - **Blocked on others' work**: whatever other threads did between the beginning of a wait and the wake that ended it,
-//!   their own waits included; and waits for locks of which nobody was seen to end them: somebody held them.
+//! - **Blocked on others' work**: other threads' activity, including their waits, from the beginning of a wait to the
+//!   wake that ended it. A wait for a lock belongs here even if its waker is unknown: a thread held the lock.
 //! - **Queued**: handed over and not taken up, or the thread works for other intervals first.
-//! - **Device**: calls and waits for files, and other sleeps that no signal could have ended, where the kernel reports how threads
-//!   sleep.
+//! - **Device**: calls and waits for files. Where the kernel reports how threads sleep, other uninterruptible sleeps
+//!   are included.
 //! - **Fault**: pages that had to be read.
-//! - **Outside**: waits for bytes and events that no thread of the target was seen to send: clients, other servers.
-//! - **Asleep**: blocked, and neither a call announced for what nor was anybody seen to end it.
-//! - **Idle by design**: timers, waits for a task (while nothing was enqueued there is nothing to do), and everything below
-//!   a call that waits for the client. What comes between two intervals is in none of them and not counted at all.
+//! - **Outside**: waits for bytes and events that no thread of the target sent. Clients and other servers send them.
+//! - **Asleep**: blocked without an announced wait and with an unknown waker.
+//! - **Idle by design**: timers, waits for a task (none is enqueued) and everything below a call that waits for the
+//!   client. The time between two intervals is not counted at all.
 //! - **Unknown**: not recorded.
 
 use crate::critical::states::{State, object_kind};
@@ -24,15 +25,15 @@ use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{PROBES, ROOT};
 use evenkeel_wire::Kind as Object;
 
-/// What is said of a node, and of what lies below it.
+/// The activity of a node, and of the nodes below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Verdict {
     own: Activity,
-    /// Everything below is that as well, unless it says more.
+    /// Activity of the nodes below, unless a node is more specific.
     below: Option<Activity>,
 }
 
-/// The summary, without lines of no time.
+/// The summary, without activities that took no time.
 pub fn summary(tree: &VarianceTree<'_>, ticks_per_ns: f64) -> Vec<TimeSpent> {
     let sums = tree.total;
     let mut totals = [(0i128, 0.0); Activity::ALL.len()];
@@ -84,7 +85,7 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
         State::Remote if above != Some(Activity::Idle) => simply_own(Activity::Outside),
         // A wait below others' work is a part of it.
         _ if above.is_some_and(|above| above != Activity::Queued) => simply(Activity::Blocked),
-        // Only those that another thread ended are recorded.
+        // Only sleeps that another thread ended are recorded so.
         State::Waits(Object::Unannounced) => Verdict {
             own: Activity::Blocked,
             below: None,
@@ -120,7 +121,8 @@ fn simply_own(activity: Activity) -> Verdict {
     }
 }
 
-/// A wait of the interval's own: who ended it, if anybody was seen, is below and blocked it, unless waiting is the purpose.
+/// A wait of the interval itself. The thread that ended it, if known, is below and blocked it, unless waiting is the
+/// purpose.
 fn wait(kind: Kind) -> Verdict {
     let own = match kind {
         Kind::Io => Activity::Device,

@@ -11,17 +11,17 @@ use crate::intervals::assembler::wakes::Release;
 use crate::intervals::interval::Serving;
 use crate::sums::vectors::Place;
 
-/// Calls looked at to find those that were running at a mark without open calls, at most.
+/// Calls examined, at most, to find those that were running at a mark without open calls.
 const SCAN_MAX: u64 = 1 << 12;
 
-/// What encloses a moment of a thread.
+/// A call or wait that encloses a point in time of a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Enclosure {
-    /// Since when, ticks.
+    /// Its start, ticks.
     pub start: u64,
-    /// What it is.
+    /// The call or wait.
     pub what: Enclosing,
-    /// Where its own time goes.
+    /// The place that its own time is added to.
     pub place: Place,
 }
 
@@ -34,17 +34,17 @@ pub enum Enclosing {
     Wait(State, Endings),
 }
 
-/// Who ended a wait, in order of time, at most two (`evenkeel_wire::waits`, "A condition variable").
+/// The wakers of a wait, in order of time, at most two (`evenkeel_wire::waits`, "A condition variable").
 pub type Endings = [Option<Ending>; 2];
 
 /// A thread ended another's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// When, ticks.
+    /// Time of the wake, ticks.
     pub time: u64,
-    /// Which thread.
+    /// The waker's key.
     pub thread: u64,
-    /// Number of the mark at which it said so; nothing where only the kernel did.
+    /// Number of the mark by which the waker announced it; `None` if only the kernel reported it.
     pub mark: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ impl From<Release> for Ending {
 }
 
 impl Ending {
-    /// The same thread at another moment, of which it said nothing.
+    /// The same waker at another time, for which it has no mark.
     pub(super) fn seen_at(self, time: u64) -> Ending {
         Ending {
             time,
@@ -69,14 +69,14 @@ impl Ending {
     }
 }
 
-/// A wait that was met, for the one before it.
+/// The last wait met. An earlier wait may prove to be the first part of it.
 #[derive(Clone, Debug)]
 pub struct Continued {
-    /// For what.
+    /// The object waited for.
     pub object: Object,
     /// When it began, ticks.
     pub start: u64,
-    /// Who ended it.
+    /// The wake that ended it.
     pub release: Ending,
     /// Probes of the innermost calls around it.
     pub calls: Vec<u32>,
@@ -86,13 +86,14 @@ pub struct Continued {
 const AWAKE_PART: u64 = 8;
 
 impl Continued {
-    /// Whether the thread, which nobody had released at the end of a wait before this one, went on with it here.
+    /// Whether this wait continues a wait for `object` over `time` that ended without a waker.
     pub(super) fn continues(&self, object: Object, time: &Range<u64>, calls: &[u32]) -> bool {
         let awake = self.start.saturating_sub(time.end);
         if awake.saturating_mul(AWAKE_PART) > time.end - time.start || self.calls != calls {
             return false;
         }
-        // A poll's key is that of what it found: of a wait by a latch or an event loop only its calls tell that it is the same.
+        // The key of a poll is the descriptor that it found ready. Only the calls show that two waits by a latch or an
+        // event loop are the same.
         let is_poll = |kind| matches!(kind, Kind::Poll | Kind::Signal);
         match is_poll(self.object.kind) {
             true => is_poll(object.kind),
@@ -101,7 +102,7 @@ impl Continued {
     }
 }
 
-/// A moment of a thread: where to begin to read backwards, and what enclosed it.
+/// A point in time of a thread: where reading backwards begins, and the calls around it.
 #[derive(Debug)]
 pub struct Moment {
     /// Number of the mark below which to read.
@@ -115,7 +116,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// The moment at which a thread ended a wait; nothing where it was dropped.
+    /// The time at which a thread ended a wait; `None` if its mark was dropped.
     pub fn of(timeline: &Timeline, ending: Ending) -> Option<Moment> {
         let Some(number) = ending.mark else {
             let (mark, call) = timeline.position(ending.time);
@@ -137,27 +138,28 @@ impl Moment {
     }
 }
 
-/// The next thing met, going backwards.
+/// The next event, going backwards.
 #[derive(Clone, Copy, Debug)]
 pub enum Item {
     /// A completed call.
     Call(Record),
     /// A mark.
     Mark(Mark),
-    /// Nothing that is still known.
+    /// All earlier records were dropped.
     Nothing,
 }
 
-/// How an own cursor stands to its interval.
+/// The relation of a cursor to its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CursorRole {
-    /// The cursor is another thread's, while the interval's was blocked.
+    /// Another thread's activity while the interval's thread was blocked.
     Foreign,
     /// The interval's own work.
     Own,
-    /// The interval's thread does something else; afterwards the walk goes on at the segment that ended at `lower`, if any.
+    /// The interval's thread does something else. The walk then continues with the interval's segment that ended at
+    /// `lower`, if any.
     Gap,
-    /// Work for another interval that led to this one by an enqueue.
+    /// The thread works on another interval, which led to this one by an enqueue.
     Origin,
 }
 
@@ -171,13 +173,13 @@ pub struct Cursor<'a> {
     pub mark: u64,
     /// Number of the call below which to read on.
     pub call: u64,
-    /// Everything later is dealt with, ticks.
+    /// The time after `at` is accounted for, ticks.
     pub at: u64,
     /// Where the cursor ends, ticks.
     pub lower: u64,
     /// What the thread serves at `at`.
     pub serving: Serving,
-    /// What the cursor is for.
+    /// The role of the cursor.
     pub role: CursorRole,
     /// Where the cursor hangs: the interval itself, or a wait.
     pub root: Place,
@@ -185,7 +187,7 @@ pub struct Cursor<'a> {
     pub base: Place,
     /// What encloses `at`, outermost first.
     pub frames: Vec<Enclosure>,
-    /// The last wait that was met, if it is known who ended it.
+    /// The last wait met, if its waker is known.
     pub continued: Option<Continued>,
 }
 
@@ -195,7 +197,7 @@ impl<'a> Cursor<'a> {
         &self.past.reader.timeline
     }
 
-    /// What comes next.
+    /// The next event, going backwards.
     pub fn peek(&self) -> Item {
         let timeline = self.timeline();
         let known = |end: u64| end > timeline.known_since() || timeline.known_since() == 0;
@@ -210,12 +212,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Where time goes now.
+    /// The place to which time is added at present.
     pub fn innermost(&self) -> Place {
         self.frames.last().map_or(self.base, |frame| frame.place)
     }
 
-    /// Leaves what began at or after `time`.
+    /// Leaves all calls and waits that began at or after `time`.
     pub fn leave(&mut self, time: u64) {
         while self.frames.last().is_some_and(|frame| frame.start >= time) {
             self.frames.pop();
@@ -246,10 +248,10 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Calls that were running at a moment at which none were recorded, outermost first: start and probe. Behind it lie the mark and the
-/// call with these numbers.
+/// Calls that were running at a time without recorded open calls, outermost first: start and probe. `mark` and `call`
+/// are the numbers of the next mark and call after that time.
 ///
-/// They have ended since, or were open at a later mark that does say so.
+/// These calls have ended since, or are among the open calls of a later mark.
 pub fn running_at(timeline: &Timeline, mark: u64, call: u64, time: u64) -> Vec<(u64, u32)> {
     let mut later = mark..timeline.marks_end();
     let later_opens = later.find_map(|at| timeline.mark(at).filter(|mark| mark.opens > 0));
@@ -266,7 +268,7 @@ pub fn running_at(timeline: &Timeline, mark: u64, call: u64, time: u64) -> Vec<(
         .filter(|call| call.start < time && call.end() > time)
         .map(|call| (call.start, call.id()))
         .collect();
-    // Of the completed calls the one that ended last encloses the others.
+    // Of nested completed calls, the outermost ended last.
     ended.reverse();
     running.extend(ended);
     running

@@ -25,7 +25,7 @@ pub struct Exemplar {
     pub thread: u64,
     /// Its attributes.
     pub attributes: AttributeValues,
-    /// The span that it works for.
+    /// The span of its trace context.
     pub trace: Option<TraceContext>,
     /// From the end to the beginning.
     pub pieces: Vec<Piece>,
@@ -38,9 +38,9 @@ pub struct Exemplar {
 pub struct Exemplars {
     /// Slowest first.
     slowest: Vec<Exemplar>,
-    /// By latency: how many were offered, and one of them.
+    /// By latency: number of intervals offered, and one of them.
     examples: Vec<Option<(u64, Exemplar)>>,
-    /// The one that was asked for.
+    /// The interval that the user asked for.
     wanted: Option<Exemplar>,
 }
 
@@ -77,7 +77,7 @@ impl Exemplars {
             self.examples.resize(bucket + 1, None);
         }
         match &mut self.examples[bucket] {
-            // The 1st, 2nd, 4th, 8th .. : seldom copied, and not only of the run's beginning.
+            // Keeps the 1st, 2nd, 4th, 8th, ..: few copies, and not only from the run's beginning.
             Some((count, example)) => {
                 *count += 1;
                 if count.is_power_of_two() {
@@ -88,14 +88,14 @@ impl Exemplars {
         }
     }
 
-    /// Takes in those of another round, each piece as `piece` makes it.
+    /// Adds those of another round. `piece` converts each piece.
     pub fn merge(&mut self, other: &Exemplars, piece: impl Fn(Piece) -> Piece) {
         let taken = |kept: &Exemplar| Exemplar {
             pieces: kept.pieces.iter().copied().map(&piece).collect(),
             ..kept.clone()
         };
         self.slowest.extend(other.slowest.iter().map(taken));
-        // Stable, so that of two alike the earlier stays first.
+        // The sort is stable: of two equal latencies the earlier one stays first.
         self.slowest.sort_by_key(|kept| -kept.latency);
         self.slowest.truncate(SLOWEST);
         if self.examples.len() < other.examples.len() {
@@ -138,7 +138,7 @@ impl Exemplars {
         all.find(|kept| kept.id == id)
     }
 
-    /// The one that was asked for.
+    /// The interval that the user asked for.
     pub fn wanted(&self) -> Option<&Exemplar> {
         self.wanted.as_ref()
     }

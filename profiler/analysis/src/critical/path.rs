@@ -1,8 +1,8 @@
-//! A critical path as it is walked: its pieces, and the waits on it.
+//! A critical path while it is walked: its pieces, and the waits on it.
 
 use super::blocking::WaitSeen;
 
-/// Pieces kept of one path, at most, the latest in time; the vector has everything in any case.
+/// Pieces kept of one path, at most, the latest in time. The vector is complete in any case.
 pub const PIECES_MAX: usize = 1 << 12;
 /// Waits kept of one path, at most.
 const WAITS_MAX: usize = 1 << 12;
@@ -45,7 +45,7 @@ impl Path {
         self.keeps_pieces
     }
 
-    /// Adds the piece before.
+    /// Adds a piece, which precedes the last one in time.
     #[inline]
     pub fn piece(&mut self, piece: Piece) {
         if self.keeps_pieces {

@@ -1,4 +1,5 @@
-//! The slowest intervals of a run, kept whole in whichever round they were: what a single slow request was about, afterwards.
+//! The slowest intervals of a run, kept whole from all rounds, so that a single slow request can be explained
+//! afterwards.
 
 use super::exemplars::Exemplar;
 use super::path::{Path, Piece};
@@ -8,19 +9,19 @@ use crate::sums::vectors::Segment;
 /// Intervals kept unless another number is asked for.
 pub const SLOWEST: usize = 100;
 
-/// One of them, with the call paths that its pieces name.
+/// A slow interval, with the call paths that its pieces name.
 #[derive(Clone, Debug)]
 pub(crate) struct SlowOne {
     pub(crate) paths_of: PathsOf,
     pub(crate) whole: Exemplar,
 }
 
-/// Whose call paths.
+/// The owner of the call paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathsOf {
     /// A round's.
     Round(usize),
-    /// Of several recordings, those that a selected round of the one at hand has for itself.
+    /// The current recording's selected round with this index, when several recordings are analysed.
     Own(usize),
 }
 
@@ -29,7 +30,7 @@ pub(crate) enum PathsOf {
 pub(crate) struct Slowest {
     most: usize,
     intervals: Vec<SlowOne>,
-    /// The one that was asked for.
+    /// The interval that the user asked for.
     wanted: Option<SlowOne>,
     /// Begin of the first interval of all, ticks.
     first: Option<u64>,
@@ -52,7 +53,7 @@ impl Slowest {
         }
     }
 
-    /// An interval began then.
+    /// Notes that an interval began at this time.
     pub(crate) fn note(&mut self, begin: u64) {
         let first = self.first.get_or_insert(begin);
         *first = begin.min(*first);
@@ -69,7 +70,7 @@ impl Slowest {
         self.most > 0 && least.is_none_or(|least| least.whole.latency < latency)
     }
 
-    /// Takes an interval in, whose pieces are those of `path`. `wanted`: it was asked for.
+    /// Offers an interval with the pieces of `path`. `wanted`: the user asked for it.
     pub(crate) fn offer(&mut self, paths_of: PathsOf, kept: Exemplar, path: &Path, wanted: bool) {
         let is_slow = self.keeps(kept.latency);
         let slower = |other: &SlowOne| other.whole.latency >= kept.latency;
@@ -95,7 +96,8 @@ impl Slowest {
         all.find(|one| one.whole.id == id)
     }
 
-    /// The recording at hand ends: intervals on its own call paths move to those of `round`. `pieces` gets the number of the selected round.
+    /// Moves the current recording's intervals to the call paths of `round` at the end of the recording. `pieces` gets
+    /// the index of the selected round.
     pub(crate) fn place(&mut self, round: usize, mut pieces: impl FnMut(usize, &mut [Piece])) {
         for one in self.intervals.iter_mut().chain(&mut self.wanted) {
             if let PathsOf::Own(at) = one.paths_of {
@@ -133,7 +135,7 @@ pub(crate) fn pieces_of(segment: &Segment<'_>, thread: u64, paths: &mut Paths, p
 struct Pieces<'a> {
     thread: u64,
     begin: u64,
-    /// What comes after is known.
+    /// The time after this is accounted for.
     at: u64,
     /// Start and node of the calls around it, outermost first.
     open: Vec<(u64, u32)>,
@@ -141,7 +143,7 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// The calls around it have gone on since this moment, and those that began after it had not.
+    /// Goes back to this moment: calls that began at or after it are left.
     fn back_to(&mut self, moment: u64) {
         while let Some(&(start, node)) = self.open.last() {
             let from = start.max(moment).max(self.begin);

@@ -1,7 +1,8 @@
-//! What an interval's time can be other than a call: the special nodes of the variance tree (`variance.md` sections 1, 2).
+//! The special nodes of the variance tree: an interval's time that is not a call (`variance.md` sections 1, 2).
 //!
-//! A critical path crosses threads. Where it leaves the calls of the interval's own thread, a node says how: a wait hangs under
-//! the call that blocked, the thread that ended the wait hangs under the wait, that thread's calls under it, and so on:
+//! A critical path crosses threads. A special node marks each place where it leaves the calls of the interval's own
+//! thread. A wait is below the call that blocked, and the thread that ended the wait is below the wait. Below that
+//! thread are its calls, and so on:
 //! ```text
 //! root > XLogFlush > LWLockAcquireOrWait > (waits: semaphore) > (other interval: update ..) > XLogWrite > issue_xlog_fsync
 //! ```
@@ -18,48 +19,48 @@ pub const CALL_STEPS: u32 = 1 << evenkeel_wire::record::PROBE_ID_BITS;
 /// A special step of a call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// The thread above waits for an object. Its own time: nobody that was seen ended the wait, or it was not followed further.
+    /// The thread above waits for an object. Its own time: the waker is unknown, or was not followed further.
     Waits(Object),
-    /// Work of a thread that served another interval, of this class; an index into the run's classes.
+    /// Activity of a thread that served another interval, of this class; an index into the run's classes.
     Other(u16),
-    /// Work of a thread that served no interval.
+    /// Activity of a thread that served no interval.
     Background(Role),
-    /// The same of a thread without a role that is known; its name is among the names of classes.
+    /// Activity of a thread that served no interval and has no known role. Its name is among the names of classes.
     Thread(u16),
-    /// Work of a thread for an interval of which no record was kept, as where sampling skipped it.
+    /// Activity of a thread for an interval without records, for example one skipped by sampling.
     Unrecorded,
-    /// A thread that serves intervals waited for its client between two of them, and held what is waited for.
+    /// The holder serves intervals, and waited for its client between two of them.
     Idle,
-    /// A thread that passes on what another machine sends waited for that machine.
+    /// A thread that relays messages of another machine waited for that machine.
     Remote,
-    /// Work of another thread for the same interval.
+    /// Work of another thread on the same interval.
     Helper,
-    /// What was waited for had come, the thread did not run yet.
+    /// The wait was over, but the thread did not run yet.
     Woken,
     /// A task (or the interval itself) was handed over and not yet taken up.
     Queued,
     /// The interval's thread did something else: other intervals, or its loop.
     Turn,
-    /// Ready to run, but the processor was taken from it, or not yet given to it. From kernel events.
+    /// Runnable, but without a processor: preempted, or not yet scheduled. From kernel events.
     Preempted,
-    /// Blocked inside a call that announces no wait, and nobody of the target was seen to end it. From kernel events.
+    /// Blocked inside a call that announces no wait, and the waker is not in the target or unknown. From kernel events.
     Asleep,
-    /// The same so that no signal could end it: for a device. Only where the kernel reports how threads sleep.
+    /// The same in an uninterruptible sleep, for a device. Only where the kernel reports how threads sleep.
     Device,
-    /// Blocked until a page was there that the thread had touched. From kernel events.
+    /// Blocked on a page fault. From kernel events.
     Fault,
-    /// Records of this time were dropped or lost, or left out because the path became too long.
+    /// Records of this time were dropped, lost, or left out because the path became too long.
     Unseen,
 }
 
-/// What a holder does between two statements of its client.
+/// A holder that waits for its client between two statements.
 pub(crate) const HOLDER_IDLE: &str = "holder idle in transaction";
 
 const TAG_SHIFT: u32 = 12;
 const PAYLOAD_MASK: u32 = (1 << TAG_SHIFT) - 1;
 
 impl State {
-    /// What a thread's time is that did not run, where nothing else says it.
+    /// The state of a thread that does not run, unless a wait explains it.
     pub fn of_off(off: Off) -> State {
         match off {
             Off::Blocked => State::Asleep,
@@ -92,7 +93,7 @@ impl State {
         CALL_STEPS + (tag << TAG_SHIFT | payload)
     }
 
-    /// The state of a step; nothing for calls.
+    /// The state of a step; `None` for calls.
     pub fn of_step(step: u32) -> Option<State> {
         let code = step.checked_sub(CALL_STEPS)?;
         let payload = code & PAYLOAD_MASK;

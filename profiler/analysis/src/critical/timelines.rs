@@ -1,4 +1,4 @@
-//! Single intervals, piece by piece: what is shown of one.
+//! Single intervals, shown piece by piece.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::sums::Sums;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::Paths;
 
-/// Parts of a slow interval that are told.
+/// Parts of a slow interval that are listed.
 pub const TOP: usize = 3;
 
-/// The intervals that were picked and kept, each pick once. Those that are picked as the slowest are of the whole run; others are of the
+/// The picked intervals that were kept, each pick once. The slowest are picked from the whole run, all others from the
 /// round that the profile rests on.
 pub fn timelines(tree: &VarianceTree<'_>, inputs: &Inputs<'_>) -> Vec<Timeline> {
     let mut timelines: Vec<Timeline> = Vec::new();
@@ -76,7 +76,7 @@ fn top(tree: &VarianceTree<'_>, kept: &Exemplar, ticks_per_ns: f64) -> Vec<SlowP
     for piece in &kept.pieces {
         *by_node.entry(piece.node).or_default() += piece.to - piece.from;
     }
-    // Of one name, the path that has most of it.
+    // Of paths with the same name, the one with the most time.
     let mut by_name: BTreeMap<String, (u64, u64, u32)> = BTreeMap::new();
     for (node, ticks) in by_node {
         let (all, most, of) = by_name.entry(tree.name(Part::Call(node))).or_default();

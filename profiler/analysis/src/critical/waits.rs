@@ -1,4 +1,4 @@
-//! The whole-run view: who waits for whom.
+//! Waiters and holders of the whole run.
 
 use crate::critical::blocking::{Row, RowKey, WaitSums};
 use crate::critical::states::{State, object_kind, object_name};

@@ -1,8 +1,8 @@
-//! Which of the interval's own functions each node's time is caused by.
+//! Attributes each node's time to one of the interval's own functions.
 //!
-//! A *context* is the chain of functions that explain something, from the interval down: plumbing of the C library and of servers,
-//! and functions without a name, belong to whoever calls them. Where the interval waits, everything below the wait belongs to the
-//! function that waits. Time that is no function's doing (no processor, a page, its turn) has contexts of its own.
+//! A *context* is a chain of functions that explain something, from the interval down. Plumbing of the C library and of
+//! servers, and functions without a name, belong to their callers. Everything below a wait belongs to the function that
+//! waits. Time without a responsible function has separate contexts: no processor, a page fault, waiting for its turn.
 
 use rustc_hash::FxHashMap;
 
@@ -11,12 +11,12 @@ use crate::critical::states::State;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{PROBES, ROOT};
 
-/// The interval itself: what stays here is in no finding.
+/// The interval itself: the time of this context is in no finding.
 pub const TOP: u32 = 0;
-/// What time is called that passes ready to run, or woken, without a processor.
+/// Name of the time in which a thread is runnable or woken, but has no processor.
 pub(crate) const NO_PROCESSOR: &str = "waiting for a CPU";
 
-/// A function and those that lead to it.
+/// A function and the chain that leads to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Index into [`Causes::names`].
@@ -30,15 +30,15 @@ pub struct Context {
 /// The contexts of a tree.
 #[derive(Debug, Default)]
 pub struct Causes {
-    /// Contexts, those above before those below.
+    /// Contexts; a context precedes those below it.
     pub contexts: Vec<Context>,
     /// Names of functions.
     pub names: Vec<String>,
-    /// By node: its context; [`TOP`] where it was not taken.
+    /// By node: its context; [`TOP`] for nodes that were not taken.
     pub of_node: Vec<u32>,
-    /// By node: it is on the other side of one of the `crossings`.
+    /// By node: whether it lies below one of the `crossings`.
     pub is_foreign: Vec<bool>,
-    /// Nodes at which a path leaves the interval for whom it waits for.
+    /// Nodes at which a path leaves the interval for the thread that it waits for.
     pub crossings: Vec<u32>,
     ids: FxHashMap<String, u32>,
     interned: FxHashMap<(u32, u32), u32>,
@@ -148,14 +148,14 @@ impl Causes {
         &self.names[self.contexts[context as usize].function as usize]
     }
 
-    /// Whether a call enters its context, and does not go on in it.
+    /// Whether a call enters its context from another one.
     pub fn enters(&self, tree: &VarianceTree<'_>, node: u32) -> bool {
         let above = tree.paths.get(node).parent;
         let here = self.of_node[node as usize];
         node != ROOT && here != TOP && (above == ROOT || self.of_node[above as usize] != here)
     }
 
-    /// The function and its caller: what a finding is about, however it was reached.
+    /// The function and its caller: the subject of a finding, whatever path leads to it.
     pub fn key(&self, context: u32) -> [u32; 2] {
         let Context {
             function, above, ..

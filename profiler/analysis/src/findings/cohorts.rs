@@ -1,9 +1,10 @@
-//! Slow against fast: the slowest 1 % of intervals beside the middle half, node by node (`variance.md` section 4).
+//! Compares the slowest 1 % of intervals with the middle half, node by node (`variance.md` section 4).
 //!
-//! A node's mean time differs by `X_s - X_m`, and with N calls of d each, that is exactly
-//! `(N_s - N_m) (d_s + d_m) / 2`, which is *more often*, and `(d_s - d_m) (N_s + N_m) / 2`, which is *longer*. What the
-//! middle never calls has no d_m: all of it is more often. The middle are the intervals between the first and the third
-//! quartile. All bounds are those of the histogram's buckets, so that sums are of whole buckets.
+//! A node's mean time differs by `X_s - X_m`. With N calls of d each, this difference is exactly the sum of two terms:
+//! `(N_s - N_m) (d_s + d_m) / 2`, which is *more often*, and `(d_s - d_m) (N_s + N_m) / 2`, which is *longer*. If the
+//! middle never calls a function, it has no d_m, and the whole difference is *more often*. The middle half lies between
+//! the first and the third quartile. All bounds are bounds of the histogram's buckets, so that sums are of whole
+//! buckets.
 
 pub(crate) mod model;
 
@@ -18,18 +19,18 @@ use crate::sums::paths::{PROBES, ROOT};
 
 pub use model::{Cohorts, Difference, Group};
 
-/// The slow ones begin at this quantile.
+/// The slow intervals begin at this quantile.
 pub const SLOW: f64 = 0.99;
 /// The middle lies between these quantiles.
 pub(crate) const MIDDLE: (f64, f64) = (0.25, 0.75);
-/// Nodes are listed from this part of the difference on.
+/// Smallest part of the difference for which a node is listed.
 const PART_MIN: f64 = 0.01;
 /// Nodes listed, at most.
 const NODES_MAX: usize = 256;
-/// One child that carries so much of a node's difference explains more than the node.
+/// If one child carries this much of a node's difference, it explains more than the node.
 const CARRIED_MIN: f64 = 0.8;
 
-/// Compares them; nothing where there are none, or where the slow ones are no slower.
+/// Compares the two; `None` if a group is empty, or if the slow intervals are not slower.
 pub fn cohorts(
     tree: &VarianceTree<'_>,
     histogram: &Histogram,

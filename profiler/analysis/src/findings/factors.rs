@@ -1,25 +1,27 @@
-//! Factors: which functions, and which pairs of functions, make the latency vary (dissertation 2.3.2.2, algorithm 1).
+//! Factors: the functions, and pairs of functions, that cause the variance (dissertation 2.3.2.2, algorithm 1).
 //!
-//! A function's factor sums Var(X) over its nodes, a pair's sums 2 Cov(X, Y) over the nodes of which both are parts, as
-//! fractions of Var(L). Functions without timed calls are leaves; of others the own time is the factor `body of f`. What a leaf
-//! waits for, and its time beside the waits, are parts of the leaf: it has the same name and sum whether waits are followed or not.
+//! A function's factor sums Var(X) over its nodes, as a fraction of Var(L). A pair's factor sums 2 Cov(X, Y) over the
+//! nodes that have both as parts. Functions without timed calls are leaves. The own time of all other functions is the
+//! factor `body of f`. The waits of a leaf, and its other time, are parts of the leaf. So its name and its sum are the
+//! same whether waits are followed or not.
 //!
-//! **Several sites of one caller**: a function that another calls from several sites is one function there, and its contribution
-//! the variance of the sum over the sites (`variance.md` section 3): the covariances among them are its own, never those of a pair.
+//! **Several sites of one caller**: a function that another one calls from several sites is one function there. Its
+//! contribution is the variance of the sum over the sites (`variance.md` section 3). The covariances among the sites
+//! are part of this variance, and never belong to a pair.
 //!
-//! **Recursion**: the time of a call of f below another call of f is part of the outer call's time, so its variance is
-//! counted at the outermost call only. Covariances are not contained in one another that way (those below a node
-//! are part of its variance, not of its covariances), nor are bodies; they all count.
+//! **Recursion**: a call of f below another call of f is part of the outer call's time. Its variance is therefore
+//! counted at the outermost call only. Covariances and bodies do not contain one another, so all of them count. (The
+//! covariances below a node are part of its variance, not of its covariances.)
 //!
 //! **Specificity** is (height(root) - height(f))^e, e = 2 in the paper (equation 2.3), not below zero, and score =
-//! specificity x contribution (equation 2.4). A body has height 0: nothing is below it. Static heights miss what is reached
-//! by indirect calls only, so each is raised above those of the functions seen below it (recursion collapsed), and the
-//! root's above any function seen. What has
-//! specificity 0, above all the root itself, is not ranked. Nor is what the probes cost, and that a path goes on on another
-//! thread: they are no function's doing. Waits and other states are ranked as functions of height 0.
+//! specificity x contribution (equation 2.4). A body has height 0: nothing is below it. Static heights miss functions
+//! that are reached by indirect calls only. Each height is therefore raised above the functions seen below it
+//! (recursion collapsed), and the root's above all functions seen. Factors of specificity 0, above all the root itself,
+//! are not ranked. The cost of probes and changes of thread are not ranked either: no function causes them. Waits and
+//! other states are ranked as functions of height 0.
 //!
-//! **Callers**: a leaf that several functions share is a factor for each of them that consists of it (`shared`), and of any
-//! factor it is reported whose calls it sums (`callers`).
+//! **Callers**: a leaf that several functions share is a factor for each function that consists of it (`shared`). Each
+//! factor also lists the callers whose calls it sums (`callers`).
 
 mod callers;
 pub mod described;
@@ -43,7 +45,7 @@ use crate::sums::paths::{PROBES, ROOT};
 /// Paths listed of one factor, at most.
 pub const PATHS_MAX: usize = 8;
 
-/// Which factors to report.
+/// Selects the factors to report.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection {
     /// How many, at most.
@@ -77,7 +79,7 @@ pub struct Ranked {
 pub fn factors(tree: &VarianceTree<'_>, blocks: &Blocks, selection: Selection) -> Vec<Ranked> {
     let functions = Functions::of(tree);
     let mut ranked = candidates(tree, &functions, selection);
-    // One more than reported: the last one's order against it may mean nothing either.
+    // One more than reported: it decides whether the last one is tied.
     ranked.truncate(selection.k.saturating_add(1));
     let statistics = |sums: &Sums| {
         let whole = sums.latency_moment();
@@ -113,8 +115,8 @@ pub fn factors(tree: &VarianceTree<'_>, blocks: &Blocks, selection: Selection) -
         .collect()
 }
 
-/// Pairs of functions of which one takes longer when the other takes less, so much that it takes at least `least` off the
-/// variance; the largest first.
+/// Pairs of functions with a negative covariance: one takes longer when the other takes less. A pair is listed if it
+/// lowers the variance by at least `least`; the largest first.
 pub fn trades(tree: &VarianceTree<'_>, blocks: &Blocks, least: f64) -> Vec<Trade> {
     let functions = Functions::of(tree);
     let whole = tree.total.latency_moment();
@@ -145,9 +147,9 @@ pub fn trades(tree: &VarianceTree<'_>, blocks: &Blocks, least: f64) -> Vec<Trade
     trades
 }
 
-/// Algorithm 1, lines 1 to 13. The threshold comes before the choice of k here, as in the paper's text ("the top k
-/// whose total variance is greater than a threshold"); its pseudocode would return fewer than k where a candidate of
-/// high score falls below the threshold.
+/// Algorithm 1, lines 1 to 13. The threshold applies before the choice of k, as in the paper's text ("the top k whose
+/// total variance is greater than a threshold"). Its pseudocode would return fewer than k if a candidate of high score
+/// is below the threshold.
 fn candidates(
     tree: &VarianceTree<'_>,
     functions: &Functions,
@@ -217,13 +219,13 @@ fn terms(tree: &VarianceTree<'_>, functions: &Functions) -> Terms {
 fn is_ranked(tree: &VarianceTree<'_>, part: Part) -> bool {
     match part {
         Part::Call(PROBES) => false,
-        // Of a leaf, its time beside what it waited for.
+        // The own time of a leaf, outside of its waits.
         Part::Body(node) => node == ROOT || tree.state(node).is_some() || tree.is_opened(node),
         Part::Call(_) => !is_crossing(tree, part),
     }
 }
 
-/// Whether a part only says whose thread the calls below it are on: it is no function's doing either.
+/// Whether a part only names the thread that the calls below it are on. No function causes it.
 fn is_crossing(tree: &VarianceTree<'_>, part: Part) -> bool {
     let state = tree.state(part.node());
     state.is_some_and(|state| state.is_crossing() || state == State::Helper)
@@ -237,7 +239,7 @@ impl Candidate {
     fn parts(&self) -> Vec<Part> {
         let parts = self.terms.iter().flat_map(|term| match *term {
             Term::Variance(part) => [Some(part), None],
-            // The covariances among a function's own sites are between parts that are there anyway.
+            // The covariances among a function's own sites are between parts that are counted already.
             Term::Covariance(..) if self.key.kind == FactorKind::Variance => [None, None],
             Term::Covariance(a, b) => [Some(a), Some(b)],
         });
@@ -251,7 +253,7 @@ impl Candidate {
                 .total_cmp(&a.moment(tree.total, tree))
         });
         if self.key.kind == FactorKind::Variance {
-            // The covariances among a function's own sites are no paths of their own.
+            // The covariances among a function's own sites add no paths.
             terms.retain(|term| matches!(term, Term::Variance(_)));
         }
         let [a, b] = self.key.functions.map(|id| functions.name(id));
@@ -287,7 +289,7 @@ fn term_path(tree: &VarianceTree<'_>, term: Term) -> String {
     }
 }
 
-/// Of a pair, the kind that says more than that it is a call or a body.
+/// The kind of a pair: that of the part that is more specific than a call or a body.
 fn term_kind(tree: &VarianceTree<'_>, term: Term) -> Kind {
     match term {
         Term::Variance(part) => tree.kind(part),

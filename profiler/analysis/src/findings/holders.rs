@@ -1,4 +1,4 @@
-//! Whom a finding waits for, and what they do meanwhile.
+//! The holders that a finding waits for, and their activity during the wait.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use super::plumbing::{is_plumbing, is_unnamed};
 use crate::critical::states::State;
 use crate::sums::parts::{Part, VarianceTree};
 
-/// A function is what they do if so much of their time is in it.
+/// Smallest part of the holders' time for which a function is reported as their activity.
 const MOST: f64 = 0.5;
 /// Holders listed, at most.
 const HOLDERS_MAX: usize = 8;
 
-/// Time by function: ticks, and the deepest level at which it was met.
+/// Time by function: ticks, and its deepest level in the tree.
 type Times = BTreeMap<String, (i128, u32)>;
 
-/// What threads do: functions that explain something, and the system's below them.
+/// The activity of threads: functions that explain something, and the system's functions below them.
 #[derive(Default)]
 struct Done {
     functions: Times,
@@ -29,8 +29,8 @@ struct Group {
     own: Done,
 }
 
-/// Holders below `crossings`, most time first, and what all of them together do. `whole` is the finding's time, ticks; `waiter` its
-/// function: of holders that wait in it for others, what those do is the answer.
+/// Holders below `crossings`, most time first, and the common activity of all of them. `whole` is the finding's time,
+/// ticks. `waiter` is its function: if holders wait in it for others, too, those others' activity is reported.
 pub fn holders(
     tree: &VarianceTree<'_>,
     crossings: impl Iterator<Item = u32>,
@@ -76,8 +76,8 @@ fn part(ticks: i128, whole: i128) -> f64 {
     }
 }
 
-/// Inclusive times of the functions that explain something below a node, each at its outermost call, but for `waiter`; with `further`,
-/// also of whom that thread waits for.
+/// Inclusive times of the functions that explain something below a node, except `waiter`. Each function is counted at
+/// its outermost call. With `further`, the threads that this thread waits for are included.
 fn collect(tree: &VarianceTree<'_>, from: u32, waiter: &str, done: &mut Done, further: bool) {
     let mut open: Vec<(u32, u32, Vec<String>)> = vec![(from, 0, Vec::new())];
     while let Some((node, depth, mut above)) = open.pop() {

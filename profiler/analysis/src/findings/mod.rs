@@ -1,16 +1,17 @@
-//! Findings: what a person reads first. Factors overlap, and a chain of callers and callees that wait in one place is a factor each;
-//! a finding is one cause, and no two share any time.
+//! Findings: the causes that a report begins with. Factors overlap: a chain of callers and callees that wait in one
+//! place is a factor each. A finding is one cause, and no two share any time.
 //!
-//! 1. Each node's own time belongs to a *context*: the chain of functions that explain something (`causes`). So a chain of callers
-//!    and callees ends in one function, that of its wait; the C library below it is part of it, and so is whatever those do
-//!    that it waits for. Several call sites of one function in one caller are one.
-//! 2. The shares Cov(x, L) / Var(L) of own times add up to 1. Contexts that have enough are findings, smaller ones fall to their
-//!    caller (`partition`). A share takes in half of each covariance with the rest, so covariances within a finding
-//!    are its own.
-//! 3. A finding says how much (share, part of the tail), how often, in which classes, and whom it waits for (`holders`). Factors are
-//!    assigned to the findings in which their nodes' time lies.
+//! 1. Each node's own time belongs to a *context*: a chain of functions that explain something (`causes`). A chain of
+//!    callers and callees that wait is one context, that of the waiting function. The context includes the C library's
+//!    functions below it and the activity of the threads that it waits for. Several call sites of one function in one
+//!    caller are one context.
+//! 2. The shares Cov(x, L) / Var(L) of own times add up to 1. Contexts with a large enough share are findings; smaller
+//!    ones are added to their caller (`partition`). A share includes half of each covariance with the rest, and all
+//!    covariances within the finding.
+//! 3. A finding has its share, its part of the tail, its frequency, its classes and its holders (`holders`). Factors
+//!    are assigned to the findings that contain their nodes' time.
 //!
-//! Negative covariances that matter are [`Trade`]s, and beside the findings.
+//! Large negative covariances are [`Trade`]s. They are listed separately from the findings.
 
 pub(crate) mod causes;
 pub mod cohorts;
@@ -46,17 +47,17 @@ pub use model::{
 
 /// Share of a finding, at least.
 pub(crate) const FINDING_MIN: f64 = 0.05;
-/// A factor is part of each finding that has so much of its time's share.
+/// A factor is assigned to each finding that has this part of its time's share.
 const FACTOR_PART: f64 = 0.25;
 /// Classes listed of one finding, at most.
 const CLASSES_MAX: usize = 8;
-/// A class is listed from this part of the finding's time on.
+/// Smallest part of the finding's time for which a class is listed.
 const CLASS_PART: f64 = 0.01;
-/// Another round is of the load of the run if it stands for so much of the variance of all intervals.
+/// Another round represents the load of the run if it samples this part of the variance of all intervals fairly.
 const COVERAGE_MIN: f64 = 0.5;
-/// What another round timed inside of a finding is told from this part of its share on.
+/// Smallest part of a finding's share for which another round's path inside of it is reported.
 const INSIDE_MIN: f64 = 0.5;
-/// A function without a name is told from this part of the finding's time on.
+/// Smallest part of the finding's time for which a function without a name is reported.
 const UNNAMED_PART: f64 = 0.5;
 
 /// The findings of one round.
@@ -64,9 +65,9 @@ const UNNAMED_PART: f64 = 0.5;
 pub struct Found {
     /// Largest share first.
     pub findings: Vec<Finding>,
-    /// What is in none.
+    /// The rest of the variance.
     pub uncovered: Uncovered,
-    /// By node: the finding that has its own time.
+    /// By node: the finding that contains its own time.
     pub of_node: Vec<Option<usize>>,
 }
 
@@ -202,10 +203,11 @@ impl Builder<'_> {
         }
     }
 
-    /// The deepest of what another round of the same load says of the time of a finding: a path that explains most of it.
+    /// The deepest path inside of a finding that another round of the same load timed and that explains most of the
+    /// finding.
     fn timed_inside(&self, at: usize) -> Option<TimedInside> {
         let context = |node: u32| self.causes.of_node[node as usize] as usize;
-        // What others do in a wait is no part of a function.
+        // Other threads' activity during a wait is not part of a function.
         let is_own_call =
             |node: u32| self.tree.state(node).is_none() && !self.causes.is_foreign[node as usize];
         let is_of_finding = |found: &&Elsewhere| {
@@ -252,7 +254,7 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// What the function is for, or else what most of its time is; others' time is the wait's.
+    /// The kind of the function, or else the kind of most of its time. Other threads' time has the kind of the wait.
     fn kind(&self, nodes: &[u32], entered: &[u32]) -> Kind {
         if nodes.contains(&ROOT) {
             return self.tree.kind(Part::Body(ROOT));
@@ -301,7 +303,7 @@ impl Builder<'_> {
         tails.collect()
     }
 
-    /// The function without a name, below one that has one, in which most of the time of `nodes` is.
+    /// The function without a name, below one with a name, that has most of the time of `nodes`.
     fn unnamed(&self, nodes: &[u32], ticks: i128) -> Option<Unnamed> {
         let mut times: BTreeMap<String, i128> = BTreeMap::new();
         for &node in nodes {
@@ -325,8 +327,8 @@ impl Builder<'_> {
         (of_time >= UNNAMED_PART).then_some(Unnamed { function, of_time })
     }
 
-    /// By class its part of the time, and the sum over its intervals of (x - mean x)(L - mean L), the means being those of all: over classes it adds up to
-    /// the finding's share.
+    /// By class: its part of the time, and its part of the share. The sum over its intervals of (x - mean x)(L - mean
+    /// L) gives the latter. The means are those of all intervals, so the classes' shares add up to the finding's.
     fn by_class(&self, nodes: &[u32], ticks: i128) -> Vec<FindingClass> {
         let total = self.tree.total;
         let n = total.intervals.max(1) as f64;
@@ -340,7 +342,7 @@ impl Builder<'_> {
                 .fold((0, 0), |(x, l), (own, with)| (x + own, l + with));
             let count = sums.intervals as f64;
             let (own_x, own_l) = (x as f64 / count, sums.latency as f64 / count);
-            // Within the class exactly, and the distances of its means.
+            // The covariance within the class, and the distance of the class's means from the overall means.
             let within = co_moment(sums.intervals, x_l, x, sums.latency);
             let moment = within + count * (own_x - mean_x) * (own_l - mean_l);
             FindingClass {
@@ -365,7 +367,7 @@ impl Builder<'_> {
         classes
     }
 
-    /// How the own times' shares below these parts are divided among the findings, by magnitude.
+    /// Divides the own times' shares below these parts among the findings, by magnitude.
     fn parts_of(&self, parts: &[Part]) -> BTreeMap<Option<usize>, f64> {
         let mut sums: BTreeMap<Option<usize>, f64> = BTreeMap::new();
         for &part in parts {

@@ -12,39 +12,40 @@ use crate::slow::model::SeenInside;
 pub struct Finding {
     /// `LWLockAcquireOrWait called by XLogFlush`.
     pub headline: String,
-    /// The function that explains most; where the time is no function's doing, what it is (`crate::critical::states`).
+    /// The function that explains most. For time without a responsible function, the name of its state
+    /// (`crate::critical::states`).
     pub function: String,
-    /// The nearest function above it that explains something; absent where that is the interval.
+    /// The nearest function above it that explains something; absent if that is the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called_by: Option<String>,
     /// What its time is spent on.
     pub kind: Kind,
-    /// It is spread over calls none of which has enough for a finding of its own.
+    /// Whether the time is spread over calls that are all too small for a separate finding.
     #[serde(default)]
     pub spread: bool,
-    /// Cov(x, L) / Var(L), x being the finding's time. Below zero it evens the latency out.
+    /// Cov(x, L) / Var(L), x being the finding's time. Negative if it evens the latency out.
     pub share: f64,
     /// Its standard error.
     pub se: f64,
     /// Share of the tail by percentile name, as [`crate::profile::Node::tail_share`].
     pub tail_share: BTreeMap<String, f64>,
-    /// Mean time an interval.
+    /// Mean time per interval.
     pub mean_ns: f64,
-    /// Mean number of calls of the function an interval.
+    /// Mean number of calls of the function per interval.
     pub calls_mean: f64,
-    /// The classes of intervals it is in, most of its time first. Empty without classes.
+    /// The classes of intervals that contain it, most of its time first. Empty without classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<FindingClass>,
-    /// A function without a name in which most of its time is.
+    /// The function without a name that has most of its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unnamed: Option<Unnamed>,
-    /// With waits followed: whom it waits for, most time first.
+    /// With waits followed: the holders that it waits for, most time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<Holder>,
-    /// What they, and those they wait for in turn, do for most of that time.
+    /// What the holders, and the threads that they wait for in turn, do for most of that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meanwhile: Option<Meanwhile>,
-    /// Nobody has timed it: stacks of slow intervals show it, and it has no share.
+    /// It was not timed: only stacks of slow intervals show it, so it has no share.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seen_only: bool,
     /// What another round timed inside of the function, deeper than the round that the profile rests on.
@@ -53,17 +54,17 @@ pub struct Finding {
     /// What stacks of slow intervals showed inside of the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_inside: Option<SeenInside>,
-    /// The factors that are parts of it; indices into [`crate::profile::Profile::factors`].
+    /// The factors that belong to it; indices into [`crate::profile::Profile::factors`].
     pub factors: Vec<usize>,
     /// Paths to the function, largest share first, at most [`crate::findings::factors::PATHS_MAX`].
     pub paths: Vec<String>,
-    /// What helps, where its server is known; filled in by whoever knows it.
+    /// Remedies, if its server is known; filled in by the crate that knows the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
-    /// What it is in the server's own terms.
+    /// Explanation in the server's terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub means: Option<String>,
-    /// How to check that by the server's own means.
+    /// How to check the explanation with the server's own tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
 }
@@ -81,7 +82,7 @@ pub struct TimedInside {
     pub share: f64,
     /// Its standard error.
     pub se: f64,
-    /// The part of that round's share of the finding's function.
+    /// That share as a fraction of the share of the finding's function in that round.
     pub of_share: f64,
 }
 
@@ -93,32 +94,32 @@ pub struct FindingClass {
     /// Part of the finding's time.
     #[serde(default)]
     pub of_time: f64,
-    /// What its intervals add to the finding's share: below zero where they are fast and have much of it.
+    /// The contribution of its intervals to the finding's share: negative if they are fast and have much of it.
     pub share: f64,
     /// Mean time of the finding in one of them.
     pub mean_ns: f64,
 }
 
-/// Whom a finding waits for.
+/// A holder that a finding waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The class of the interval that it worked for, or nobody's.
+    /// The class of the interval that the holder worked on, or the name of its other activity.
     pub class: String,
     /// Part of the finding's time.
     pub of_time: f64,
-    /// The deepest function that most of this time is spent in.
+    /// The deepest function with most of this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
 }
 
-/// What is done by those that a finding waits for.
+/// The activity of the holders that a finding waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meanwhile {
     /// The function.
     pub function: String,
-    /// Part of the time during which they are waited for.
+    /// Part of the time that they are waited for.
     pub of_time: f64,
-    /// The call of the system in which most of that time is: `fdatasync`.
+    /// The system's function that has most of that time: `fdatasync`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<String>,
 }
@@ -132,19 +133,19 @@ pub struct Unnamed {
     pub of_time: f64,
 }
 
-/// Something that helps against a finding.
+/// A remedy for a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advice {
     /// What to do.
     pub what: String,
     /// What it costs.
     pub costs: String,
-    /// Where the server's documentation, or a measurement, says so.
+    /// Its source in the server's documentation, or a measurement.
     pub source: String,
-    /// The guarantee that is lost with it.
+    /// The guarantee that it weakens.
     #[serde(default)]
     pub gives_up: Option<GivesUp>,
-    /// Functions that run only where it is done already.
+    /// Functions that run only if it is applied already.
     #[serde(default, skip_serializing)]
     pub done_if: Vec<String>,
 }
@@ -153,9 +154,9 @@ pub struct Advice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GivesUp {
-    /// What was acknowledged may be lost.
+    /// Acknowledged changes may be lost.
     Durability,
-    /// Transactions may see what they did not before.
+    /// Transactions may see anomalies that they did not see before.
     Isolation,
 }
 
@@ -166,11 +167,11 @@ pub struct Uncovered {
     pub share: f64,
     /// Its standard error.
     pub se: f64,
-    /// Factors of which no finding has a good part; indices into [`crate::profile::Profile::factors`].
+    /// Factors that no finding has a good part of; indices into [`crate::profile::Profile::factors`].
     pub factors: Vec<usize>,
 }
 
-/// Two functions of which one takes longer when the other takes less.
+/// Two functions with a negative covariance: one takes longer when the other takes less.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trade {
     /// In order of name.

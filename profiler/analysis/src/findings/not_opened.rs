@@ -1,8 +1,9 @@
-//! Own code, and what is not known to be (`variance.md`, section 3).
+//! Distinguishes own code from time that is not known to be own code (`variance.md`, section 3).
 //!
-//! What a function spends outside of its timed calls is its own code only if every call in it that runs is timed. Where some are not,
-//! because they cost too much, had to make room or cannot be redirected, that time is *not opened*. The variance tree
-//! ([`crate::sums::parts::VarianceTree`]) knows these functions, and names their own time for every part of a profile.
+//! A function's time outside of its timed calls is its own code only if all calls in it that run are timed. Some may
+//! not be: they cost too much, had to make room for others, or cannot be redirected. The time is then *not opened*. The
+//! variance tree ([`crate::sums::parts::VarianceTree`]) knows these functions, and names their own time for every part
+//! of a profile.
 
 use rustc_hash::FxHashMap;
 
@@ -18,8 +19,8 @@ pub struct NotOpened {
 }
 
 impl NotOpened {
-    /// By the calls that could not be timed. A call through a pointer has no code of its own: what is in none of the functions that it
-    /// was found to call is in others.
+    /// Derives them from the calls that could not be timed. A call through a pointer has no own code: time outside of
+    /// its known callees belongs to unknown ones.
     pub fn of(sites: &SiteTable, unpatched: &[Unpatched]) -> NotOpened {
         let mut holders: FxHashMap<&str, Vec<&Function>> = FxHashMap::default();
         let hidden = unpatched.iter().filter(|call| call.hides_time);
@@ -38,7 +39,8 @@ impl NotOpened {
         }
     }
 
-    /// Whether the own time of what a probe calls, or of the interval's function without one, is not known to be its own.
+    /// Whether the own time of a probe's callee is not known to be own code; without a probe, that of the interval's
+    /// function.
     pub fn is(&self, probe: Option<u32>) -> bool {
         match probe {
             Some(probe) => self.callees.get(probe as usize).is_some_and(|&is| is),

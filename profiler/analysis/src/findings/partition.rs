@@ -1,23 +1,23 @@
-//! Divides the variance among contexts: those that are large enough are findings, the others fall to the context above.
+//! Divides the variance among contexts: large ones become findings, and the others are added to the context above.
 //!
-//! These are hierarchical heavy hitters (Cormode, Korn, Muthukrishnan and Srivastava, VLDB 2003) of the own times' shares, deepest
-//! first; contexts of the same function and caller are one. What arrives at the top is uncovered. Every node's own time goes to
-//! exactly one place, so that shares add up to 1.
+//! The findings are hierarchical heavy hitters (Cormode, Korn, Muthukrishnan and Srivastava, VLDB 2003) of the own
+//! times' shares, deepest first. Contexts of the same function and caller are one. The rest that reaches the top is
+//! uncovered. Every node's own time has exactly one place, so that shares add up to 1.
 
 use std::collections::BTreeMap;
 
 use super::causes::{Causes, TOP};
 use crate::sums::jackknife::Replicates;
 
-/// A share counts where it exceeds this many of its standard errors.
+/// A share is certain if it exceeds this many standard errors.
 const ERRORS_MIN: f64 = 2.0;
 
-/// A share with its values without each block.
+/// A share, and its values when one block is left out.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// The share.
     pub share: f64,
-    /// Without each block.
+    /// By block: the share without this block.
     without: Vec<f64>,
 }
 
@@ -40,7 +40,7 @@ impl Measured {
         }
     }
 
-    /// Its standard error, blocks being of these sizes.
+    /// Its standard error for blocks of these sizes.
     pub fn se(&self, sizes: &[u64]) -> f64 {
         let one = Replicates {
             sizes: sizes.to_vec(),
@@ -55,16 +55,16 @@ impl Measured {
     }
 }
 
-/// Which context is part of which finding.
+/// Assigns contexts to findings.
 #[derive(Debug, Default)]
 pub struct Partition {
     /// Function and caller of each finding, with its share and error.
     pub findings: Vec<([u32; 2], f64, f64)>,
-    /// By context: index of its finding; none where it is uncovered.
+    /// By context: index of its finding; `None` if it is uncovered.
     pub of_context: Vec<Option<usize>>,
-    /// What of each finding is the function's own, and not fallen to it.
+    /// By finding: its function's own part, without the contexts that were added to it.
     pub own: Vec<f64>,
-    /// What is in none: share and error.
+    /// The uncovered rest: share and error.
     pub uncovered: (f64, f64),
 }
 

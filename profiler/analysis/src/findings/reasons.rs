@@ -1,4 +1,4 @@
-//! Why calls were not timed, and why time is not split further. What a reader is told, `evenkeel-report` says.
+//! Reasons why calls were not timed, and why time is not split further. `evenkeel-report` has the texts for the user.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,30 +55,30 @@ impl NotTimed {
     }
 }
 
-/// Why the time at a call is not split further.
+/// The reason why the time at a call is not split further.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NotSplit {
-    /// The calls that it makes were not timed: it did not explain enough while there was time.
+    /// The calls that it makes were not timed: it did not explain enough to be opened yet.
     NotOpened,
-    /// To time them would cost too much.
+    /// Timing them would cost too much.
     TooCostly,
-    /// Some of them had to make room.
+    /// Some of them had to make room for others.
     NoRoom,
-    /// It calls through pointers that were not all looked at.
+    /// It calls through pointers whose callees are not all known.
     Pointers,
-    /// It goes on by a jump into another function.
+    /// It ends with a jump into another function.
     GoesOnElsewhere,
     /// It is in the C library or the loader.
     System,
     /// It is in the C library, and calls the program back.
     SystemCallingBack,
-    /// The functions in which the interval runs are not known.
+    /// The functions that the interval runs in are not known.
     Nowhere,
-    /// The function that it calls is not known.
+    /// Its callee is not known.
     NoCallee,
-    /// It leads to code that lies in no file.
+    /// It leads to code that is in no file.
     IntoNoFile,
-    /// It lies under the hook at a function's entry.
+    /// It lies in the bytes that the hook at a function's entry overwrites.
     UnderEntry,
     /// Calls in it cannot be timed.
     Refused {

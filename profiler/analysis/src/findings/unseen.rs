@@ -1,8 +1,8 @@
-//! What a profile could not see, in shares of the variance: every report ends with it.
+//! The time that a profile could not see, in shares of the variance; every report ends with it.
 //!
-//! Time is not seen where nothing below a call is timed though it makes calls, where some of a function's calls are not timed, so that
-//! their time is in its own, and where nobody knows what a thread waited for. The first two only whoever chose the probes can tell:
-//! they come as [`Unopened`]. A wait in such a place hides, too: for what it waits is known, but not in which of the calls.
+//! There are three kinds of unseen time: calls that are not opened, functions with some untimed calls, and waits for an
+//! unknown reason. Only the code that chose the probes knows the first two, and passes them as [`Unopened`]. A wait in
+//! such a place is unseen, too: its object is known, but not the call that waits.
 
 use std::collections::HashMap;
 
@@ -17,14 +17,14 @@ pub const SHARE_MIN: f64 = 0.005;
 /// Lines of a report, at most.
 const LINES_MAX: usize = 8;
 
-/// Why the time at a call is not split further, or that of a function's own.
+/// The reason why a call's time, or a function's own time, is not split further.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Unopened {
-    /// The call's probe; nothing for the interval's functions themselves.
+    /// The call's probe; `None` for the interval's functions themselves.
     pub probe: Option<u32>,
-    /// What hides there, and what would show it.
+    /// The reason, which also says what would show the time.
     pub why: NotSplit,
-    /// Whether waits in it tell all the same what it does, as those of the C library's functions do.
+    /// Whether waits in it explain its time nevertheless, as in functions of the C library.
     #[serde(default)]
     pub waits_tell: bool,
 }
@@ -51,7 +51,7 @@ pub fn unseen(tree: &Node, unopened: &[Unopened]) -> Vec<Unseen> {
             found.len() - 1
         });
         found[at].share += share;
-        // As if they erred together.
+        // The errors add up as if fully correlated.
         found[at].se += se;
     };
     if let Some(unopened) = reasons
@@ -80,12 +80,12 @@ fn visit(parent: &Node, found: &mut impl FnMut(&str, f64, f64, &NotSplit), reaso
     }
 }
 
-/// Why a leaf is not split further, where what it is a part of tells.
+/// The reason why a leaf is not split further, if its parent determines it.
 fn by_place<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a NotSplit> {
     let call = match (node.kind, parent.kind) {
         _ if !node.children.is_empty() => return None,
         (Kind::Call, _) => node.probe,
-        // What a thread did while the interval waited for it.
+        // A thread's activity while the interval waited for it.
         (Kind::Body | Kind::NotOpened, Kind::Others | Kind::Helper) => {
             return Some(&NotSplit::InNoTimedCall);
         }
@@ -99,7 +99,7 @@ fn by_place<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a
     reasons.get(&call).map(|unopened| &unopened.why)
 }
 
-/// Why it is not known in which call a thread waited.
+/// The reason why the call in which a thread waited is not known.
 fn in_no_known_call<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a NotSplit> {
     if node.probe.is_some() || !is_wait(node.kind) {
         return None;
@@ -119,7 +119,7 @@ fn is_wait(kind: Kind) -> bool {
     )
 }
 
-/// The share of a wait without what others did meanwhile and what it took to run again: wherever it waited, that is known.
+/// The share of a wait without the others' activity and the time to run again: those are known wherever it waited.
 fn without_others(wait: &Node) -> f64 {
     let known = wait.children.iter().filter(|child| {
         matches!(
@@ -130,7 +130,7 @@ fn without_others(wait: &Node) -> f64 {
     wait.share - known.map(|child| child.share).sum::<f64>()
 }
 
-/// Time of which the kind says that it is not known.
+/// The reason for time whose kind means that it is not known.
 fn by_kind(node: &Node) -> Option<&'static NotSplit> {
     match node.kind {
         Kind::Unseen => Some(&NotSplit::RecordsLost),
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// What is left of a wait is no time of the interval's functions, and what another thread did is its own.
+    /// The rest of a wait is not time of the interval's functions, and another thread's activity is its own.
     #[test]
     fn what_is_left_of_a_wait_has_not_the_reason_of_the_interval() {
         let rest = |share| node("rest", Kind::Body, None, share, vec![]);
@@ -182,7 +182,7 @@ mod tests {
         );
     }
 
-    /// root > a (not opened), which sleeps and waits for another thread, which sleeps; root > b of the C library, which sleeps.
+    /// root > a (not opened): a sleeps, and waits for another thread that sleeps. root > b, of the C library: b sleeps.
     #[test]
     fn a_wait_in_what_is_not_opened_is_listed() {
         let timer = |share| node("waits: timer", Kind::Timer, None, share, vec![]);

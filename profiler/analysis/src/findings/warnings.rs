@@ -1,4 +1,4 @@
-//! What the user should know before trusting the numbers. What a reader is told, and what to do, `evenkeel-report` says.
+//! Reasons for caution with the numbers. `evenkeel-report` has the texts and the advice for the user.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,16 +8,16 @@ use crate::intervals::interval::Reason;
 pub const INTERVALS_FEW: u64 = 1000;
 /// Fraction of intervals left out above which the rest may not be typical.
 pub(crate) const DISCARDED_HIGH: f64 = 0.01;
-/// By what fraction the mean may change with the intervals that lost records before it is pointed out.
+/// Change of the mean latency, as a fraction, by intervals that lost records above which a warning is given.
 pub(crate) const LOSS_BIAS_HIGH: f64 = 0.01;
 /// Overhead above which profiling itself may change what is measured.
 pub(crate) const OVERHEAD_HIGH: f64 = 0.03;
-/// Share of the variance spent in probes above which it is pointed out.
+/// Share of the variance spent in probes above which a warning is given.
 pub(crate) const PROBE_SHARE_HIGH: f64 = 0.01;
 /// Blocks below which standard errors are rough.
 pub(crate) const BLOCKS_FEW: usize = 20;
-/// Part of the intervals on either side of a change of the load from which on it is pointed out: before a load is steady there are
-/// always some.
+/// Part of the intervals that must lie on either side of a load change for a warning. Fewer may be the start of the
+/// load.
 pub(crate) const CHANGED_HIGH: f64 = 0.1;
 /// A reason for caution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,15 +35,15 @@ pub enum Warning {
         /// The most frequent reason.
         reason: Reason,
     },
-    /// Intervals that lost records took another time than those that are kept.
+    /// The latency of intervals that lost records differs from that of the kept ones.
     LossDependsOnLatency {
         /// How many lost records.
         intervals: u64,
         /// Their mean latency.
         lost_ns: f64,
-        /// That of those that are kept.
+        /// Mean latency of the kept intervals.
         kept_ns: f64,
-        /// That of all.
+        /// Mean latency of all intervals.
         mean_ns: f64,
     },
     /// Vectors did not add up to their latency.
@@ -70,7 +70,7 @@ pub enum Warning {
         /// What came after.
         after: LoadPart,
     },
-    /// Recorded intervals take longer by more than `--max-overhead`, so that not all of them are recorded.
+    /// Recording slows intervals by more than `--max-overhead`, so only a part of them is recorded.
     RecordedLess {
         /// By this fraction.
         fraction: f64,
@@ -79,11 +79,12 @@ pub enum Warning {
         /// The fraction that is recorded, at most.
         recorded: f64,
     },
-    /// Most intervals were counted only, so that taking them in would not take processor time from the target, and it shows in the errors.
+    /// Most intervals were skipped by sampling to spare the target's processor time, and the standard errors are large
+    /// for it.
     FewRecorded {
-        /// Intervals whose records were taken in.
+        /// Intervals with records.
         recorded: u64,
-        /// Intervals counted only.
+        /// Intervals skipped by sampling.
         sampled_out: u64,
         /// Standard error of the first factor's share of the variance.
         se: f64,
@@ -94,7 +95,7 @@ pub enum Warning {
     ThreadsWithoutRing {
         /// How many.
         threads: u64,
-        /// Why there were no more; otherwise too many began at once.
+        /// The reason why there were no more; `None` if too many threads began at once.
         #[serde(default)]
         refused: Option<RingsRefused>,
     },
@@ -107,9 +108,9 @@ pub enum Warning {
     },
     /// Events of the kernel were lost.
     KernelEventsLost(u64),
-    /// The kernel does not report when threads do not run, for this reason.
+    /// The kernel does not report when threads do not run; the text is the reason.
     NoKernelEvents(String),
-    /// The kernel does not report who ended a sleep.
+    /// The kernel does not report wakers.
     NoWakers,
     /// Stacks of slow intervals could not be read.
     NoStacks {
@@ -120,29 +121,29 @@ pub enum Warning {
     },
     /// A debug file could not be used.
     DebugFile(String),
-    /// So many processes could not be changed any more from some moment on, because they did this.
+    /// The code of some processes could not be changed any more, for this reason.
     Frozen {
         /// How many.
         processes: u64,
-        /// What they did.
+        /// The reason.
         why: FrozenBy,
     },
-    /// Calls were in flight, or suspended, beyond what a thread's shadow stack holds.
+    /// Calls exceeded the capacity of a thread's shadow stack, while in flight or suspended.
     NestedTooDeeply(u64),
     /// Arguments that label intervals could not be read.
     LabelsUnread(u64),
-    /// So many intervals were given up because their thread went on with another stack inside of them.
+    /// Number of intervals given up because their thread switched to another stack.
     StacksSwitched(u64),
-    /// Intervals were left out, and ends were met on threads that had begun none.
+    /// Intervals were left out, and intervals ended on threads that had begun none.
     EndedElsewhere {
         /// Intervals left out.
         left: u64,
         /// Ends, as far as they were counted.
         ends: u64,
     },
-    /// So many calls were suspended on another stack from one interval to the next.
+    /// Number of calls that stayed suspended on another stack from one interval to the next.
     CallsSuspended(u64),
-    /// So many calls were left in a way that only their stale frames showed.
+    /// Number of calls left neither by a return nor by the unwinder nor by longjmp: only their stale frames showed it.
     CallsLeftUnseen(u64),
     /// Some call sites of a boundary, or of a function that the user named, cannot be hooked.
     BoundaryPartlyHooked {
@@ -157,10 +158,10 @@ pub enum Warning {
     InlinedElsewhere {
         /// The function.
         function: String,
-        /// What contains the copies.
+        /// The functions that contain the copies.
         holders: String,
     },
-    /// Intervals take this part of the processor time that the target used: most of its load is perhaps not in them.
+    /// Intervals take only this part of the target's processor time: most of its load may be outside of them.
     IntervalsRare {
         /// The part.
         fraction: f64,
@@ -172,7 +173,7 @@ pub enum Warning {
         /// The copies.
         copies: String,
     },
-    /// Calls through pointers are made so often, from this number of call sites, that only a sample was followed.
+    /// Calls through pointers at this number of call sites are so frequent that only a sample was followed.
     CalleesSampled(u64),
     /// The cost of a probe is not known.
     NotCalibrated,
@@ -180,64 +181,64 @@ pub enum Warning {
     NotAttached {
         /// How many.
         processes: u64,
-        /// Why, of the first of them.
+        /// The reason for the first of them.
         first: String,
     },
-    /// Processes of the command that have the interval's functions run without the agent, for this reason.
+    /// Processes of the command have the interval's functions but run without the agent; the text is the reason.
     Unprofiled(String),
-    /// The hooks of idle processes could not be taken out at once, for the same reason.
+    /// The hooks of idle processes could not be removed at once, for the same reason.
     HooksLeft {
         /// How many.
         processes: u64,
-        /// Why, of the first of them.
+        /// The reason for the first of them.
         first: String,
     },
-    /// The recording could not be completed, for this reason.
+    /// The recording could not be completed; the text is the reason.
     RecordingIncomplete(String),
-    /// The recording has no end: the profiler was killed, found no room for it, or is still at work.
+    /// The recording has no end: the profiler was killed, ran out of space, or is still running.
     RecordingCut,
-    /// A recording that is taken together with others holds no complete interval.
+    /// One of several recordings holds no complete interval.
     RecordingEmpty {
         /// Its file.
         path: String,
     },
-    /// Call sites that some recordings have not timed count as their callers' own time.
+    /// Call sites that some recordings have not timed are part of their callers' own time.
     TimedInSome {
         /// How many.
         sites: usize,
         /// The functions that the first of them call.
         callees: Vec<String>,
     },
-    /// A Java virtual machine stood still so that classes were loaded again, with probes or without.
+    /// Java virtual machines stopped to load classes again, with or without probes.
     JavaStopped {
-        /// How often.
+        /// Number of stops.
         times: usize,
-        /// The longest time, ns, at most.
+        /// The longest stop, at most, ns.
         longest_ns: u64,
-        /// All in all, ns, at most.
+        /// All stops together, at most, ns.
         total_ns: u64,
     },
-    /// So many intervals began on virtual threads, which are not followed.
+    /// Number of intervals that began on virtual threads, which are not followed.
     VirtualThreads(u64),
-    /// Methods of Java were not opened, as the virtual machine would have stood still for too long.
+    /// Java methods were not opened because the virtual machine would have stopped for too long.
     JavaPauseLimit {
         /// How many.
         methods: usize,
         /// The one with most time.
         first: String,
-        /// How long it stood still the last time, ns.
+        /// Duration of the last stop, ns.
         pause_ns: u64,
-        /// How long it may, ns.
+        /// Longest permitted stop, ns.
         limit_ns: u64,
     },
     /// The Java virtual machine refused classes with probes.
     JavaNotOpened {
         /// How many.
         classes: usize,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// In words, from a recording or a profile that has no more, or of spans.
+    /// A text, from a recording or a profile that has only the text, or about spans.
     #[serde(untagged)]
     Said(String),
 }
@@ -256,13 +257,13 @@ pub struct LoadPart {
 /// Why there was no ring for a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RingsRefused {
-    /// All of so many were in use.
+    /// All rings, of this number, were in use.
     TooMany(usize),
-    /// The system gave no memory for more, with this error.
+    /// The system refused memory for more, with this error.
     NoMemory(String),
 }
 
-/// Why the code of a process cannot be changed any more.
+/// The reason why the code of a process cannot be changed any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FrozenBy {
     /// It installed a filter of system calls.
@@ -271,7 +272,7 @@ pub enum FrozenBy {
     Runtime,
     /// It gave up the right to change code.
     WriteExecute,
-    /// It may install a filter by an instruction of its own.
+    /// It may install a filter by a system call instruction in its own code.
     Unseen,
     /// It was forked while another thread held the loader's lock.
     Loader,

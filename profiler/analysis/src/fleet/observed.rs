@@ -1,8 +1,8 @@
-//! Single intervals, as they are added to sums, for formats that sum them themselves.
+//! Single intervals as the sums count them, for export formats that sum them again.
 //!
-//! A profile rests on the intervals of one round, or of several on the call paths that all of them timed (`crate::rounds::combine`).
-//! [`Basis`] says which those are once a recording has been replayed; when it is replayed again, it brings each interval to the paths of the
-//! profile. So whatever is summed over the columns is what the profile says.
+//! A profile rests on the intervals of one round, or of several on the call paths that all of them timed
+//! (`crate::rounds::combine`). [`Basis`] names these rounds and paths after a replay of the recording. In a second
+//! replay it maps each interval to the paths of the profile. So sums over the exported columns equal the profile's.
 
 pub use crate::critical::path::Piece;
 use crate::intervals::classes::ClassSums;

@@ -1,7 +1,8 @@
-//! Which round a profile rests on: the one that surely explains most of the variance of all intervals, and deepest
-//! ([`crate::rounds::worth`]). Where none says anything surely, it is the one with most intervals, the newest of several.
+//! Chooses the round that the profile rests on: the one that explains most of the variance of all intervals, most
+//! deeply and with certainty ([`crate::rounds::worth`]). If no round explains anything, the one with the most intervals
+//! is chosen, and the newest among equals.
 //!
-//! Others are taken together with it as far as they fit (`rounds/combine.rs`).
+//! Other rounds are taken together with it as far as they fit (`rounds/combine.rs`).
 
 use super::worth::worth;
 use super::{Round, Rounds};
@@ -22,7 +23,7 @@ impl Rounds {
 }
 
 impl Round {
-    /// What it explains; nothing where it has no sums.
+    /// What it explains; `None` if it has no sums.
     fn worth(&self, all: &Latencies) -> Option<f64> {
         let sums = self.sums()?;
         Some(worth(sums, self.lost, all))
@@ -45,7 +46,7 @@ mod tests {
     }
 
     impl Run {
-        /// A round with intervals each of which makes these calls, by its number.
+        /// Adds a round of intervals. `calls`: the calls of an interval, by its number.
         fn add(&mut self, intervals: u64, calls: impl Fn(u64) -> Vec<Record>) -> usize {
             let mut vectoriser = Vectoriser::default();
             let at = self.rounds.begin(2, true);
@@ -76,12 +77,12 @@ mod tests {
         }
     }
 
-    /// A number that looks drawn.
+    /// A pseudorandom number.
     fn drawn(number: u64) -> u64 {
         (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
     }
 
-    /// Calls of these probes, each inside of the one before, the outermost for so many ticks.
+    /// Nested calls of these probes; the outermost takes this many ticks.
     fn nested(probes: &[u32], ticks: u64) -> Vec<Record> {
         let at = |(depth, &probe): (u64, &u32)| Record::new(10 + depth, ticks - 2 * depth, probe);
         let mut calls: Vec<Record> = (0..).zip(probes).map(at).collect();
@@ -89,7 +90,7 @@ mod tests {
         calls
     }
 
-    /// A request of 100 ticks, or of 10,000 in one of twenty.
+    /// Latency of a request: 10,000 ticks for one of twenty, else 100.
     fn stalls(number: u64) -> u64 {
         if drawn(number).is_multiple_of(20) {
             10_000
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(Run::default().best(), None);
     }
 
-    /// The same probes: the larger is the surer.
+    /// The rounds have the same probes, so the largest has the smallest error.
     #[test]
     fn of_equal_rounds_the_larger_is_chosen() {
         let mut run = Run::default();
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(run.best(), Some(1));
     }
 
-    /// 300 intervals in which the stall is known nine calls down, beside 50,000 in which it is known three calls down.
+    /// 300 intervals with the stall nine calls down against 50,000 intervals with the stall three calls down.
     #[test]
     fn the_deepest_sure_answer_wins() {
         let mut run = Run::default();
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(run.best(), Some(1));
     }
 
-    /// In the deeper round one interval of 200 stalls: it is all of that round's variance, and of no account.
+    /// One interval of 200 stalls in the deeper round: it causes all of that round's variance, which is no evidence.
     #[test]
     fn one_stall_in_a_deeper_round_is_no_answer() {
         let mut run = Run::default();
@@ -143,7 +144,8 @@ mod tests {
         assert_eq!(run.best(), Some(0));
     }
 
-    /// A shallow round with so many stalls at its beginning, and a deeper one without, which says more of all else.
+    /// A shallow round that begins with this many stalls, and a deeper round without stalls that explains all other
+    /// intervals better.
     fn stalls_in_the_shallow_round(stalls: u64) -> Run {
         let mut run = Run::default();
         let varies = |number: u64| 100 + drawn(number) % 23;
@@ -156,7 +158,7 @@ mod tests {
         run
     }
 
-    /// Of four slow intervals, half of a run has none by chance once in sixteen times.
+    /// Half of a run contains none of four slow intervals by chance once in sixteen runs.
     #[test]
     fn a_few_slow_intervals_do_not_choose_the_round() {
         assert_eq!(stalls_in_the_shallow_round(1).best(), Some(1));
@@ -164,7 +166,8 @@ mod tests {
         assert_eq!(stalls_in_the_shallow_round(5).best(), Some(0));
     }
 
-    /// Half of the variance is a's, half b's. One round has opened a by one call, the other b, which is a twentieth here, by twenty.
+    /// a and b explain half of the variance each. One round has opened a by one call. The other has opened b, a
+    /// twentieth here, by twenty calls.
     #[test]
     fn much_that_is_split_counts_more_than_a_little_split_often() {
         let both = |number: u64, a: &[u32], b: &[u32]| {
@@ -192,7 +195,7 @@ mod tests {
         assert_eq!(run.best(), Some(0));
     }
 
-    /// The newest round is of a quiet time, and looked deeper: it has none of what varies.
+    /// The newest round is deeper, but of a quiet time: it has no stalls.
     #[test]
     fn the_calm_after_a_storm_explains_nothing() {
         let mut run = Run::default();
@@ -201,7 +204,7 @@ mod tests {
         assert_eq!(run.best(), Some(0));
     }
 
-    /// Stalls that come in every third round, as ones that recur do: the rounds without them are not the load.
+    /// Stalls recur in every third round: the rounds without them are not representative of the load.
     #[test]
     fn stalls_that_recur_are_the_load() {
         let mut run = Run::default();
@@ -222,7 +225,7 @@ mod tests {
         assert_eq!(best % 3, 1, "{best}");
     }
 
-    /// Of a round that says the same some intervals lost their records, all of what is known of their time.
+    /// Two rounds are the same, but one has lost the records of its slowest intervals, which took most of the time.
     #[test]
     fn a_round_that_lost_its_slow_intervals_is_passed_over() {
         let mut run = Run::default();
@@ -240,7 +243,7 @@ mod tests {
         }
     }
 
-    /// A few intervals say nothing, however deep; where no round has more, the largest is shown.
+    /// A few intervals explain nothing, however deep. If no round has more, the largest is shown.
     #[test]
     fn few_intervals_are_shown_if_there_are_no_others() {
         let mut run = Run::default();

@@ -1,19 +1,20 @@
-//! Rounds of compatible plans, taken together.
+//! Takes rounds of compatible plans together.
 //!
-//! Each step of refinement begins a round, and most steps open what explains little: nearly all that the rounds have timed they have in
-//! common. A node's inclusive time does not depend on whether the calls below it are timed, so the sums of several rounds
-//! add up on the call paths that they share ([`crate::sums::projection`]), exactly, and the shares rest on all their intervals.
+//! Each step of refinement begins a round, and most steps open calls that explain little: the rounds have nearly all
+//! timed calls in common. A node's inclusive time does not depend on whether the calls below it are timed. So the sums
+//! of several rounds add up exactly on the call paths that they share ([`crate::sums::projection`]). The shares then
+//! rest on the intervals of all these rounds.
 //!
-//! **Which paths are shared** says [`crate::rounds::common_paths`].
+//! **Which paths are shared**: see [`crate::rounds::common_paths`].
 //!
-//! **Which rounds.** The round that a profile rests on knows most (`rounds/choice.rs`). Others are added to it, those with most intervals
-//! first, as long as no path is lost that explains anything: each has to be smaller than the error of the round's largest
-//! shares, and than what makes a finding. The question is why latency varies over all intervals of the run, so stalls that recur are the
-//! load, whichever rounds they were in.
+//! **Which rounds.** The round that the profile rests on (`rounds/choice.rs`) explains the most. Other rounds are added
+//! to it, the largest first, as long as no path with a relevant share is lost. A path may be lost if its share is below
+//! the standard error of the round's largest shares, and too small for a finding. Stalls that recur belong to the load,
+//! whichever rounds they were in: the profile explains the latency of all intervals of the run.
 //!
-//! Two rounds **agree** if mean and variance of the latency and the shares of the larger paths differ by no more than their errors. Where all
-//! rounds before one moment do not agree with those after it, the load has changed for good: the profile is of both parts, and says
-//! what each is like.
+//! Two rounds **agree** if their mean latency, its variance and the shares of the larger paths differ by no more than
+//! their errors. If no round before a point in time agrees with the rounds after it, the load has changed for good. The
+//! profile then covers both parts and describes each.
 
 use crate::findings::FINDING_MIN;
 use crate::fleet::observed::Basis;
@@ -43,11 +44,12 @@ pub struct Together {
     pub rounds: Vec<usize>,
     /// The load changed once among them, for good.
     pub change: Option<LoadChange>,
-    /// Probes of calls that are left out below functions of which other calls are not: their time stands as the functions' own.
+    /// Probes of calls that are left out although other calls of the same function are kept. Their time is part of the
+    /// function's own time.
     pub hidden: Vec<u32>,
 }
 
-/// A single lasting change of the load. Stalls that come and go are none.
+/// A single lasting change of the load. Stalls that come and go are not load changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoadChange {
     /// What came before.
@@ -78,7 +80,8 @@ struct Candidate<'a> {
     shape: &'a Shape,
 }
 
-/// The round `base` with all of `others` that fit; nothing if none does. `plans`: which probes were planted in them.
+/// Combines the round `base` with all of `others` that fit; `None` if no other fits. `plans`: which probes were planted
+/// in them.
 pub fn combine(base: Indexed<'_>, others: &[Indexed<'_>], plans: &Plans) -> Option<Combined> {
     let error = evidence::largest_error(base.1, FINDING_MIN);
     let lost_max = error.min(FINDING_MIN);
@@ -116,8 +119,8 @@ pub fn combine(base: Indexed<'_>, others: &[Indexed<'_>], plans: &Plans) -> Opti
     })
 }
 
-/// The change of the load among these rounds, in order of time, if there was one and no more: all that differ from `base` came before all
-/// that agree with it, or all after.
+/// The load change among these rounds, in order of time, if there was exactly one. The rounds that differ from `base`
+/// must all precede those that agree with it, or all follow them.
 fn change(rounds: &[Candidate<'_>], base: Candidate<'_>) -> Option<LoadChange> {
     let is_like_base: Vec<bool> = rounds
         .iter()
@@ -164,7 +167,7 @@ fn together(rounds: &mut [Candidate<'_>]) -> RoundSums {
     detail
 }
 
-/// Which intervals of these rounds count, and on which paths: those of their [`Combined::detail`].
+/// The intervals of these rounds, and the paths of their [`Combined::detail`], which they count on.
 pub(crate) fn basis(rounds: &[Indexed<'_>], plans: &Plans) -> Basis {
     let shapes: Vec<Shape> = rounds.iter().map(|&round| shape(round, plans)).collect();
     let shapes: Vec<&Shape> = shapes.iter().collect();
@@ -182,7 +185,7 @@ fn common(rounds: &[Candidate<'_>]) -> Common {
     Common::of(&shapes)
 }
 
-/// The paths that are left out though what is above them is not.
+/// The paths that are left out below a path that is kept, and by node whether a call below it is kept.
 fn first_left_out(common: &Common, shape: &Shape) -> (Vec<u32>, Vec<bool>) {
     let paths = &shape.paths;
     let mut onto = common.paths();
@@ -199,7 +202,7 @@ fn first_left_out(common: &Common, shape: &Shape) -> (Vec<u32>, Vec<bool>) {
     (first.map(|(node, _)| node).collect(), has_calls)
 }
 
-/// Whether a path is left out that explains something.
+/// Whether a path with a share or variance above `lost_max` is left out.
 fn is_lost(common: &Common, base: &Shape, lost_max: f64) -> bool {
     let mut left_out = first_left_out(common, base).0.into_iter();
     left_out.any(|node| {
@@ -258,7 +261,7 @@ fn agree(a: Candidate<'_>, b: Candidate<'_>) -> bool {
     );
     (0..a.whole.len()).all(|at| {
         let error = a.standard_error(at).hypot(b.standard_error(at));
-        // What differs by less than the last digits of a sum does not differ.
+        // Differences within the rounding error of the sums are ignored.
         let rounding = 1e-9 * a.whole[at].abs();
         (a.whole[at] - b.whole[at]).abs() <= ERRORS_MAX * error + rounding
     })

@@ -1,8 +1,9 @@
 //! The call paths that several rounds share.
 //!
-//! A probe that one of the rounds did not time is left out of all, with what lies below it. A path that in one round is reached
-//! through such a probe would stand directly below that probe's caller in another: it is left out below that caller everywhere, since
-//! only part of it could be shown. So each path that remains is the same in all rounds.
+//! A probe that one of the rounds did not time is left out of all rounds. A path through such a probe would be
+//! ambiguous: another round without the probe would show it directly below the probe's caller. Only a part of it could
+//! be shown there, so it is left out below that caller in all rounds. Each remaining path is therefore the same in all
+//! rounds.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use crate::sums::paths::{PROBES, Paths, ROOT};
 use crate::sums::projection::{Projection, step_of};
 use crate::sums::round_sums::RoundSums;
 
-/// What a round has met, without its sums: enough to find the paths that it shares with others.
+/// The call paths of a round without its sums: enough to find the paths that it shares with other rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
     /// Its call paths.
@@ -33,12 +34,12 @@ pub struct NodeShape {
     calls: i128,
     /// Inclusive share of the variance.
     pub share: f64,
-    /// Variance of the inclusive time, as a fraction of that of the latency.
+    /// Variance of the inclusive time, as a fraction of the latency's variance.
     pub variance: f64,
 }
 
 impl Shape {
-    /// A round's.
+    /// The shape of a round.
     pub fn of(round: &RoundSums) -> Shape {
         let total = round.sums.blocks.total();
         let whole = total.latency_moment();
@@ -55,7 +56,7 @@ impl Shape {
         }
     }
 
-    /// The same of a round in which these probes were planted all the time: those that were never called were timed, too.
+    /// Sets the probes that were planted all the time: they were timed even if they were never called.
     pub fn planted(self, planted: Option<BTreeSet<u32>>) -> Shape {
         Shape {
             planted: planted.unwrap_or_default(),
@@ -63,8 +64,8 @@ impl Shape {
         }
     }
 
-    /// The same with other numbers of probes and classes (those beyond the ends keep theirs), and without the probes that are
-    /// `untimed` by their new ids: what such a probe calls is called by its caller, as if it were not timed.
+    /// The same shape under other numbers of probes and classes; numbers beyond the ends stay the same. Probes that are
+    /// `untimed`, by their new ids, are left out: their callees become callees of their caller.
     pub fn renamed(&self, probes: &[u32], classes: &[usize], untimed: &[bool]) -> Shape {
         let id_of = |probe: u32| probes.get(probe as usize).copied().unwrap_or(probe);
         let is_untimed = |probe: u32| untimed.get(probe as usize) == Some(&true);
@@ -75,7 +76,7 @@ impl Shape {
             planted: planted.filter(|&probe| !is_untimed(probe)).collect(),
             ..Shape::default()
         };
-        // Those of the root and of what probes cost are in all paths.
+        // The root and the cost of the probes are in all paths.
         let mut to: Vec<Option<u32>> = (0..renamed.nodes.len() as u32).map(Some).collect();
         for (path, sums) in self.paths.all().iter().zip(&self.nodes).skip(to.len()) {
             let above = to[path.parent as usize];
@@ -105,7 +106,7 @@ impl Shape {
         renamed
     }
 
-    /// By probe: calls.
+    /// Number of calls by probe.
     fn calls(&self) -> Vec<f64> {
         let mut calls: Vec<f64> = Vec::new();
         for (path, node) in self.paths.all().iter().zip(&self.nodes) {
@@ -131,22 +132,23 @@ impl NodeShape {
 /// The call paths that some rounds share.
 #[derive(Debug, Default)]
 pub struct Common {
-    /// All of their paths, without those that go through a probe that is left out.
+    /// All of their paths, except those through a probe that is left out.
     all: Paths,
-    /// By probe id: not timed in all of them.
+    /// By probe id: whether a round did not time it.
     left_out: Vec<bool>,
-    /// Steps that would come to stand below the callers of these probes: a node of `all`, and the step from there.
+    /// Steps that would move to the callers of these probes: a node of `all`, and the step from there.
     ambiguous: FxHashSet<(u32, u32)>,
 }
 
 impl Common {
-    /// Those of rounds of one recording.
+    /// The paths that rounds of one recording share.
     pub fn of(rounds: &[&Shape]) -> Common {
         Common::without(rounds, left_out(rounds))
     }
 
-    /// Those of rounds of several recordings, whose probes have one numbering. What each leaves out by itself is left out of all; that
-    /// a recording calls much what another never calls says nothing of what they timed.
+    /// The paths that rounds of several recordings share; their probes have one numbering. A probe that one recording
+    /// leaves out is left out of all. Calls that are frequent in one recording and absent from another do not prove
+    /// different probes.
     pub fn of_recordings(recordings: &[Vec<Shape>]) -> Common {
         let mut all_left_out: Vec<bool> = Vec::new();
         for rounds in recordings {
@@ -202,7 +204,7 @@ impl Common {
         paths
     }
 
-    /// No sums yet, over the paths.
+    /// Empty sums over these paths.
     pub fn detail(&self) -> RoundSums {
         RoundSums {
             paths: self.paths(),
@@ -211,10 +213,10 @@ impl Common {
         }
     }
 
-    /// From the paths of one of the rounds to `onto`, which are [`Common::paths`].
+    /// Maps the paths of one of the rounds to `onto`, which are [`Common::paths`].
     pub fn projection<'a>(&self, from: &'a Paths, onto: &mut Paths) -> Projection<'a> {
         let is_out = |step: &u32| self.left_out.get(*step as usize) == Some(&true);
-        // Of each node: which it is among all, and among those that remain.
+        // By node: its place among all paths, and among the paths that remain.
         let mut among_all = vec![Some(ROOT), Some(PROBES)];
         let mut to = among_all.clone();
         for path in from.all().iter().skip(to.len()) {
@@ -257,8 +259,8 @@ impl Common {
     }
 }
 
-/// Which node of `onto` each node of `from` is: those below a step that is not kept are none. `keeps`: whether a step, from this node of
-/// `from`, is.
+/// Maps each node of `from` to its node in `onto`; nodes below a step that is not kept map to none. `keeps`: whether
+/// the step from this node of `from` is kept.
 fn map(from: &Paths, onto: &mut Paths, keeps: impl Fn(u32, u32) -> bool) -> Vec<Option<u32>> {
     let mut map: Vec<Option<u32>> = vec![Some(ROOT), Some(PROBES)];
     for path in from.all().iter().skip(map.len()) {
@@ -273,7 +275,8 @@ fn map(from: &Paths, onto: &mut Paths, keeps: impl Fn(u32, u32) -> bool) -> Vec<
     map
 }
 
-/// By probe id: whether it was called, and not timed in all of the rounds. What a round never called it has timed if it was planted.
+/// By probe id: whether it was called in some round and not timed in all of them. A round without calls of the probe
+/// timed it if the probe was planted.
 fn left_out(rounds: &[&Shape]) -> Vec<bool> {
     let calls: Vec<Vec<f64>> = rounds.iter().map(|round| round.calls()).collect();
     let probes = calls.iter().map(Vec::len).max().unwrap_or(0);

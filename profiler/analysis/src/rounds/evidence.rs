@@ -1,7 +1,8 @@
-//! How sure shares of the variance are, at little cost: what refinement decides on, and by what rounds are compared.
+//! Standard errors of variance shares at little cost. Refinement decides by them, and rounds are compared by them.
 //!
-//! A profile's errors ([`crate::sums::jackknife`]) take sums of pairs along and are made once. Refinement looks often, and asks of
-//! single parts only. The jackknife is the same; the sums are in floating point, which is enough for an error.
+//! A profile's errors ([`crate::sums::jackknife`]) include sums of pairs and are computed once. Refinement computes
+//! errors often, and for single parts only. The jackknife is the same; the sums are in floating point, which is precise
+//! enough for an error.
 
 use crate::profile::Node;
 use crate::rounds::policy::{BLOCKS_OF_LOOK_MAX, SHARE_WITH_ERROR_MIN};
@@ -72,7 +73,7 @@ impl PartSums {
     }
 }
 
-/// Standard errors of a part's two fractions, by leaving out each block; nothing is known from fewer than two.
+/// Standard errors of a part's two fractions, by leaving out each block; infinite for fewer than two blocks.
 fn errors(blocks: &[PartSums]) -> [f64; 2] {
     if blocks.len() < 2 {
         return [f64::INFINITY; 2];
@@ -91,7 +92,8 @@ fn errors(blocks: &[PartSums]) -> [f64; 2] {
     })
 }
 
-/// Names, fractions and their errors, and calls, of a tree whose intervals were summed in blocks; all else that a node has is left out.
+/// The nodes of a tree whose intervals were summed in blocks: their names, calls, fractions and errors. All other
+/// fields have default values.
 pub fn of_round(tree: &VarianceTree<'_>, blocks: &Blocks) -> Node {
     let of_part = |part| {
         let blocks = blocks.blocks().iter();
@@ -100,7 +102,7 @@ pub fn of_round(tree: &VarianceTree<'_>, blocks: &Blocks) -> Node {
     node(tree, Part::Call(ROOT), &of_part)
 }
 
-/// The same of what came since the last look.
+/// The same for the intervals since the last look.
 pub fn of_recent(tree: &VarianceTree<'_>, recent: &Recent) -> Node {
     let of_part = |part| {
         let blocks = recent.blocks.iter();
@@ -145,7 +147,7 @@ fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<Pa
     }
 }
 
-/// Errors of the shares of at least `share_min`, in magnitude, that call paths have by themselves.
+/// Standard errors of the own shares that are at least `share_min` in magnitude.
 fn own_errors(round: &RoundSums, share_min: f64) -> impl Iterator<Item = f64> {
     let blocks = &round.sums.blocks;
     let total = blocks.total();
@@ -159,8 +161,8 @@ fn own_errors(round: &RoundSums, share_min: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// The shares that call paths have by themselves, each times its path's weight, added up: the sum and its standard error. Which of two parts
-/// has a share may be unsure where both together have it surely.
+/// The weighted sum of the own shares of all call paths, and its standard error. The sum may be certain although its
+/// distribution over two paths is not.
 pub fn weighted_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
     let of = |sums: &Sums| {
         let mut all = PartSums {
@@ -179,16 +181,16 @@ pub fn weighted_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
     [share, errors(&blocks)[0]]
 }
 
-/// The largest error among the shares of at least `share_min` that call paths have by themselves: how far from the truth the
-/// picture may be that a round gives.
+/// The largest standard error among the own shares of at least `share_min`: the precision of the round's profile.
 pub fn largest_error(round: &RoundSums, share_min: f64) -> f64 {
     own_errors(round, share_min).fold(0.0, f64::max)
 }
 
-/// What came since refinement looked last, in at most [`BLOCKS_OF_LOOK_MAX`] blocks of consecutive intervals.
+/// Sums of the intervals since refinement looked last, in at most [`BLOCKS_OF_LOOK_MAX`] blocks of consecutive
+/// intervals.
 #[derive(Debug, Default)]
 pub struct Recent {
-    /// The round of which these are intervals.
+    /// The round of these intervals.
     round: Option<usize>,
     /// Intervals of a full block.
     length: u64,
@@ -200,12 +202,12 @@ struct Block {
     intervals: u64,
     latency: f64,
     latency_squared: f64,
-    /// By node: of inclusive and of exclusive time.
+    /// By node: moments of inclusive and of exclusive time.
     nodes: Vec<[Moments; 2]>,
 }
 
 impl Recent {
-    /// Begins anew: all that was there was looked at.
+    /// Removes all intervals: refinement has looked at them.
     pub fn clear(&mut self) {
         self.blocks.clear();
         self.length = 1;
@@ -322,8 +324,8 @@ mod tests {
         assert_eq!(block(&[(1.0, 2.0), (3.0, 6.0)]).fractions(), [0.5, 0.25]);
     }
 
-    /// Half of the latency in every block: the share is known exactly. One stall in one of four blocks: without it the share is
-    /// another, and the error says so.
+    /// Half of the latency in every block: the share is exact. One stall in one of four blocks: without it the share
+    /// differs much, so the standard error is large.
     #[test]
     fn one_stall_is_no_evidence() {
         let steady = block(&[(1.0, 2.0), (3.0, 6.0), (2.0, 4.0)]);

@@ -1,11 +1,12 @@
-//! Rounds of refinement: each has its own call paths and its own sums, since its probes differ.
+//! Rounds of refinement. Rounds differ in their probes, so each has its own call paths and sums.
 //!
-//! A profile rests on one of them, and on others of compatible plans; which one says `choice`.
+//! A profile rests on one round (`choice`), taken together with other rounds of compatible plans (`combine`).
 //!
-//! Sums go on growing in at most three rounds: the largest, the newest, and the one before it, whose last intervals may still be on their
-//! way. All others are **retired**: their sums stay, in fewer blocks, to be taken together with
-//! those of the round that a profile rests on (`crate::rounds::combine`), as long as there is room, and the paths that explained much
-//! (`crate::rounds::other_rounds`): what refinement has found is reported, even where the last round could not see it again.
+//! Intervals are added to at most three rounds: the largest, the newest, and the one before it, whose last intervals
+//! may still arrive. All other rounds are **retired**. As long as there is room, a retired round keeps its sums, in
+//! fewer blocks, so that it can be taken together with the chosen round (`crate::rounds::combine`). It also keeps the
+//! paths that explained much (`crate::rounds::other_rounds`). So the report shows a finding even if the last round did
+//! not see it again.
 
 mod choice;
 pub(crate) mod combine;
@@ -36,7 +37,7 @@ struct Round {
     detail: Option<Box<RoundSums>>,
     /// Intervals that lost their records.
     lost: Lost,
-    /// Its sums once nothing is added any more, in fewer blocks.
+    /// Its sums in fewer blocks, once no more intervals are added.
     retired: Option<Box<RoundSums>>,
     /// What it had found when it was retired.
     found: Option<RoundFindings>,
@@ -49,7 +50,8 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Begins a round and returns its index. One that is not `summed` is counted only: calls are being trapped in it.
+    /// Begins a round and returns its index. While calls are being trapped, a round is not `summed`: it only counts
+    /// intervals.
     pub fn begin(&mut self, probes: u32, summed: bool) -> usize {
         let previous = self.rounds.iter().rposition(|round| round.detail.is_some());
         let needed = [self.largest(), previous];
@@ -77,13 +79,13 @@ impl Rounds {
         self.rounds[round].detail = Some(Box::new(detail));
     }
 
-    /// A round goes on with another number of probes, of which those that are new were never called.
+    /// Continues a round with another number of probes; the added probes have not been called.
     pub fn go_on(&mut self, round: usize, probes: u32) {
         self.rounds[round].probes = probes;
         self.rounds[round].plans += 1;
     }
 
-    /// So many intervals of a round have lost their records up to now.
+    /// Sets how many intervals of a round have lost their records so far, and their ticks.
     pub fn set_lost(&mut self, round: usize, lost: Lost) {
         self.rounds[round].lost = lost;
     }
@@ -93,17 +95,17 @@ impl Rounds {
         self.rounds[round].detail.is_some()
     }
 
-    /// Sums of a round; nothing where they were dropped.
+    /// Sums of a round; `None` if they were dropped.
     pub fn detail_mut(&mut self, round: usize) -> Option<&mut RoundSums> {
         self.rounds[round].detail.as_deref_mut()
     }
 
-    /// Sums of a round; nothing where they were dropped.
+    /// Sums of a round; `None` if they were dropped.
     pub fn detail(&self, round: usize) -> Option<&RoundSums> {
         self.rounds[round].detail.as_deref()
     }
 
-    /// Sums of a round, those included to which nothing is added any more.
+    /// Sums of a round, retired or not.
     pub fn sums(&self, round: usize) -> Option<&RoundSums> {
         self.rounds[round].sums()
     }
@@ -113,7 +115,8 @@ impl Rounds {
         self.rounds[round].intervals += 1;
     }
 
-    /// Counts kept intervals of a round that were summed elsewhere. The round and those before it are begun if they were not.
+    /// Counts kept intervals of a round that were summed elsewhere. Begins the round, and those before it, if
+    /// necessary.
     pub fn count_summed(&mut self, round: usize, probes: u32, intervals: u64) {
         while self.rounds.len() <= round {
             self.begin(probes, true);
@@ -127,13 +130,13 @@ impl Rounds {
         self.rounds[round].probes
     }
 
-    /// Index of the round a profile rests on, and its sums. `all`: latencies of all intervals of the run.
+    /// Index and sums of the round that a profile rests on. `all`: latencies of all intervals of the run.
     pub fn chosen(&self, all: &Latencies) -> Option<(usize, &RoundSums)> {
         let at = self.best(all)?;
         Some((at, self.rounds[at].sums()?))
     }
 
-    /// The chosen round together with others of compatible plans; nothing where there are none.
+    /// The chosen round together with others of compatible plans; `None` if no other round fits.
     pub fn combined(&self, plans: &Plans, (at, base): (usize, &RoundSums)) -> Option<Combined> {
         let others = self
             .rounds
@@ -147,7 +150,8 @@ impl Rounds {
         combine((at, base), &others, plans)
     }
 
-    /// Which intervals a profile rests on: those of the chosen round, and of the rounds that [`Rounds::combined`] takes together with it.
+    /// The intervals that a profile rests on: those of the chosen round and of the rounds that [`Rounds::combined`]
+    /// adds to it.
     pub fn basis(&self, plans: &Plans, all: &Latencies) -> Option<Basis> {
         let (at, base) = self.chosen(all)?;
         let together = self
@@ -185,7 +189,8 @@ impl Rounds {
         self.rounds.iter().map(line).collect()
     }
 
-    /// What each round but `chosen` has found, with its index, the newest first. `all`: latencies of all intervals of the run.
+    /// What each round except `chosen` has found, with its index, the newest first. `all`: latencies of all intervals
+    /// of the run.
     pub fn found_elsewhere(&self, chosen: usize, all: &Latencies) -> Vec<(usize, RoundFindings)> {
         let others = self.rounds.iter().enumerate().rev();
         others
@@ -265,7 +270,7 @@ mod tests {
         );
     }
 
-    /// Calls were trapped for a moment: the round before is kept, to go on.
+    /// A round that only traps calls does not retire the round before it, which is continued later.
     #[test]
     fn a_round_without_sums_replaces_none() {
         let mut rounds = rounds(&[5000, 10]);

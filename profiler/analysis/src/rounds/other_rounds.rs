@@ -1,8 +1,8 @@
-//! What other rounds have found than the one that a profile rests on.
+//! Findings of the rounds that the profile does not rest on.
 //!
-//! A round of refinement ends where the next begins to time something else, and its probes may have had to make room. A path
-//! that explained much of the variance then is part of the answer: it stays in the report, with the round that saw it and
-//! its error there. Nothing is added up over rounds whose probes differ.
+//! A round of refinement ends when the next one times other calls, and its probes may be removed to make room. A path
+//! that explained much of the variance in such a round is part of the answer. The report keeps it, with the number of
+//! its round and the standard error there. Rounds with different probes are never added up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,12 +18,12 @@ use crate::sums::round_sums::RoundSums;
 /// The paths that explained much of a round's variance.
 #[derive(Clone, Debug)]
 pub struct RoundFindings {
-    /// The part of the variance of all intervals that the round stands for.
+    /// The part of the variance of all intervals that the round samples fairly.
     pub(super) coverage: f64,
     paths: Paths,
     intervals: u64,
     found: Vec<Found>,
-    /// By node: whether it took [`TAKEN_MIN`].
+    /// By node: whether its time, or its share of the variance, is at least [`TAKEN_MIN`].
     took: Vec<bool>,
 }
 
@@ -38,7 +38,7 @@ struct Found {
 }
 
 impl RoundFindings {
-    /// What is known of a round, of shares of at least `share_min`, largest first.
+    /// The round's paths with shares of at least `share_min`, largest first.
     pub fn of(round: &RoundSums, share_min: f64) -> RoundFindings {
         let blocks = &round.sums.blocks;
         let total = blocks.total();
@@ -77,7 +77,7 @@ impl RoundFindings {
         }
     }
 
-    /// The deepest node above a path that `chosen` has, and those below it, innermost first.
+    /// The deepest node on the way to `node` that `chosen` has, too, and the nodes below it, innermost first.
     fn placed(&self, node: u32, chosen: &VarianceTree<'_>) -> (Counterparts, Vec<u32>) {
         let (mut here, mut below) = (node, Vec::new());
         loop {
@@ -89,13 +89,13 @@ impl RoundFindings {
         }
     }
 
-    /// The share of a node above one that was found.
+    /// The share of a node above a found path; 1 if it was not found itself.
     fn share_of(&self, node: u32) -> f64 {
         let found = self.found.iter().find(|found| found.node == node);
         found.map_or(1.0, |found| found.share)
     }
 
-    /// The node of a path among other call paths, if it was called there.
+    /// The same call path in another tree, if it was called there.
     fn counterpart(&self, node: u32, others: &VarianceTree<'_>) -> Option<u32> {
         if node == ROOT {
             return Some(ROOT);
@@ -113,19 +113,22 @@ struct Counterparts {
     in_chosen: u32,
 }
 
-/// A call that another round has timed and the reported one has not, or not all the time: it may have been made there, too.
+/// A call that another round timed and the reported round did not, or not all the time. It may have run in the reported
+/// round, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untimed {
     /// Its probe.
     pub probe: u32,
-    /// Who calls it, a node of the reported tree whose other calls are timed: what the call takes is in its own time.
+    /// Its caller, a node of the reported tree with other timed calls: the untimed call is part of the caller's own
+    /// time.
     pub caller: u32,
     /// Index of the newest round that timed it.
     pub round: usize,
 }
 
-/// The calls that `chosen`, the tree of the reported round, has in its functions' own time: others have timed them, where they took
-/// something, and they were not `planted` all the time in that one. Each probe once. `others`: as for [`seen_elsewhere`].
+/// The calls that are part of a function's own time in `chosen`, the tree of the reported round, although another round
+/// timed them. A call is listed once, if it took at least [`TAKEN_MIN`] in the other round. Probes that the reported
+/// round had all the time (`planted`) are excluded. `others`: as for [`seen_elsewhere`].
 pub fn untimed(
     chosen: &VarianceTree<'_>,
     planted: &BTreeSet<u32>,
@@ -134,7 +137,7 @@ pub fn untimed(
     let mut found: BTreeMap<u32, Untimed> = BTreeMap::new();
     for (round, findings) in others {
         let nodes = findings.paths.all();
-        // By node of the other round, the same one in `chosen`. Callers stand before whom they call.
+        // By node of the other round, the same node in `chosen`. Callers precede their callees.
         let mut same: Vec<Option<u32>> = vec![None; nodes.len()];
         same[ROOT as usize] = Some(ROOT);
         for (node, path) in nodes.iter().enumerate().skip(1) {
@@ -168,20 +171,20 @@ fn is_same_step(a: &Path, b: &Path) -> bool {
 /// A path that another round has found and the reported one does not have.
 #[derive(Clone, Debug)]
 pub struct Elsewhere {
-    /// What is known of it.
+    /// Its place, round and share.
     pub seen: PathSeen,
     /// The deepest node of the reported tree that is above it.
     pub above: u32,
     /// The functions below that node, outermost first.
     pub functions: Vec<String>,
-    /// The part of that node's share that the path has, in its round.
+    /// The path's share as a fraction of that node's share, in the round that found it.
     pub of_share: f64,
-    /// The part of the variance of all intervals that the round stands for.
+    /// The part of the variance of all intervals that the round samples fairly.
     pub coverage: f64,
 }
 
-/// The paths that other rounds have found and `chosen`, the tree of the reported one, does not have; each once, from the
-/// newest round that found it, largest share first. `others`: rounds with their index, the newest first.
+/// The paths that other rounds found and `chosen`, the tree of the reported round, does not have, largest share first.
+/// Each path is listed once, from the newest round that found it. `others`: rounds with their index, the newest first.
 pub fn seen_elsewhere(
     chosen: &VarianceTree<'_>,
     others: &[(usize, RoundFindings)],

@@ -1,9 +1,9 @@
 //! Which round an interval belongs to, by the generation of the plan under which it began.
 //!
-//! Intervals with different probes are never mixed. But most changes of a plan change nothing that can be seen: sites are
-//! planted that never run, calls through pointers are trapped for a moment and nothing is found, a probe goes that was
-//! never called. Such a plan **continues** the round of the one before it, until the first interval that calls one of the
-//! added probes: with it the new round begins. What was learned before is then not lost to a change that led nowhere.
+//! Intervals with different probes are never mixed. But most changes of a plan have no visible effect: an added call
+//! site never runs, a trapped pointer call reveals no callee, or a removed probe was never called. Such a plan
+//! **continues** the previous plan's round until the first interval that calls an added probe. A new round begins with
+//! that interval. So a change without effect does not discard what the round has measured.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,19 @@ use crate::sums::paths::Path;
 /// A change of the plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanChange {
-    /// It holds for intervals under this generation and later.
+    /// The first generation that has this plan.
     pub generation: u32,
     /// Probes planted.
     pub probes: u32,
-    /// An earlier generation whose round goes on until one of `added` is called; nothing where a round begins at once.
+    /// An earlier generation whose round this plan continues until an `added` probe is called; `None` if a round begins
+    /// at once.
     pub continues: Option<u32>,
     /// Ids of the probes that the plan of that generation did not have, ascending.
     pub added: Vec<u32>,
-    /// Calls are being trapped: its intervals are counted, and that is all.
+    /// Calls through pointers are being trapped: intervals are counted, not summed.
     pub trapping: bool,
-    /// Ids of the probes that the last plan without traps had and this one has not, or the other way round, ascending. Nothing where
-    /// that is not known: it traps calls, or the recording is of before it was kept.
+    /// Ids of the probes that were added or removed since the last plan without traps, ascending. `None` if not known:
+    /// the plan traps calls, or the recording is older than this field.
     pub toggled: Option<Vec<u32>>,
 }
 
@@ -31,7 +32,7 @@ pub struct PlanChange {
 struct Plan {
     first_generation: u32,
     round: usize,
-    /// Until one of these is called it shares its round with an earlier plan.
+    /// Ids of added probes. The plan shares its round with an earlier plan until one of them is called.
     added: Vec<u32>,
     /// As [`PlanChange::trapping`].
     traps: bool,
@@ -46,17 +47,17 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// The round that a change goes on with, if there is one.
+    /// The round that a change continues, if any.
     pub(crate) fn continued(&self, change: &PlanChange) -> Option<usize> {
         self.of(change.continues?)
     }
 
-    /// Takes note of a change whose intervals belong to `round`. Generations ascend.
+    /// Adds a change whose intervals belong to `round`. Generations must ascend.
     pub fn add(&mut self, change: PlanChange, round: usize) {
         let mut added = change.added;
         let continued = change.continues.and_then(|since| self.position(since));
         match continued.filter(|&at| self.plans[at].round == round) {
-            // What that plan added was not called yet, either.
+            // The probes that the continued plan added were not called yet, either.
             Some(at) => added.extend(&self.plans[at].added),
             None => added.clear(),
         }
@@ -71,7 +72,7 @@ impl Plans {
         });
     }
 
-    /// Ids of the probes that were planted under all plans of these rounds; nothing where that is not known.
+    /// Ids of the probes that were planted under all plans of these rounds; `None` if that is not known.
     pub fn planted_throughout(&self, rounds: &[usize]) -> Option<BTreeSet<u32>> {
         let mut planted = BTreeSet::new();
         let mut throughout: Option<BTreeSet<u32>> = None;
@@ -96,13 +97,13 @@ impl Plans {
         self.plans.last().map(|plan| plan.round)
     }
 
-    /// The round of intervals of this generation: that of the last plan at or before it.
+    /// The round of intervals of this generation: that of the last plan that begins at or before it.
     pub fn of(&self, generation: u32) -> Option<usize> {
         Some(self.plans[self.position(generation)?].round)
     }
 
-    /// Index of the plan whose round begins with these call paths, met for the first time in the round of `generation`: the
-    /// first that shares it and has added a probe that is called there.
+    /// Index of the first plan that added a probe which is called on one of the paths `met`. These paths are seen for
+    /// the first time in the round of `generation`, and only plans that share this round are considered.
     pub fn beginning(&self, generation: u32, met: &[Path]) -> Option<usize> {
         if met.is_empty() {
             return None;
@@ -116,7 +117,7 @@ impl Plans {
         })
     }
 
-    /// The plan with this index has `round` from now on, and so have later ones that continued it.
+    /// Moves the plan with this index to `round`, together with the later plans that continued it.
     pub(crate) fn move_to(&mut self, at: usize, round: usize) {
         let shared = self.plans[at].round;
         let added = std::mem::take(&mut self.plans[at].added);
@@ -163,7 +164,8 @@ mod tests {
         }
     }
 
-    /// Probe 7 is there from the second plan on, which goes on with the first one's round, but for the third; 3 always, 9 at the end.
+    /// All plans but the third have probe 3. The second plan, which continues the first plan's round, adds probe 7. The
+    /// last plan adds probe 9.
     #[test]
     fn what_was_planted_throughout_a_round_is_known() {
         let toggles = |generation, continues, toggled: &[u32]| PlanChange {
@@ -206,8 +208,9 @@ mod tests {
         );
     }
 
-    /// Generation 5 adds probes 7 and 9, generation 6 traps for a moment, generation 7 goes on with 5's round and adds 11.
-    /// The call of 9, under either, begins a round for both; generations before keep theirs. The call of 11 begins one for 7.
+    /// Generation 5 adds probes 7 and 9, generation 6 traps calls, and generation 7 continues 5's round and adds 11. A
+    /// call of 9 under generation 5 or 7 begins a round for both; earlier generations keep theirs. A call of 11 begins
+    /// one for 7.
     #[test]
     fn a_round_begins_with_the_first_call_of_an_added_probe() {
         let mut plans = Plans::default();

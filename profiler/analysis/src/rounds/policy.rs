@@ -1,34 +1,40 @@
-//! The policy of rounds in one place: which of them a profile rests on, which are taken together with it, what is kept of the others.
+//! The policy of rounds in one place: which round a profile rests on, which rounds are added to it, and what is kept of
+//! the others.
 //!
-//! How long rounds are, and what begins one, is the other half of the page: `evenkeel_session::refine::policy`, which says what the words on
-//! a number's origin mean. Tests are of this crate, where no other is named.
+//! `evenkeel_session::refine::policy` is the other half: how long rounds are, and what begins one. It also defines the
+//! words for a number's origin (guess, measured, convention). Tests named here are of this crate unless stated
+//! otherwise.
 
-// How many intervals say something.
+// Intervals that are evidence enough.
 
-/// Intervals that refinement needs to act on what it saw, and a round to be taken together with others. Guess: `tests::rounds`.
+/// Intervals that refinement needs before it acts, and that a round needs to be combined with others. Guess:
+/// `tests::rounds`.
 pub const INTERVALS_ENOUGH: u64 = 300;
-/// Intervals that are enough to follow what explains most. Measured: `what_explains_most_is_followed_down_without_delay`, of the session.
+/// Intervals that suffice to follow the part that explains most. Measured:
+/// `what_explains_most_is_followed_down_without_delay`, of the session.
 pub const INTERVALS_DEEPER: u64 = 150;
-/// Intervals that a profile needs to rest on a round by what it explains, and refinement where they are long. Guess:
-/// `few_intervals_are_shown_if_there_are_no_others`.
+/// Intervals that a round needs to be chosen by what it explains. Refinement needs as many where intervals are long.
+/// Guess: `few_intervals_are_shown_if_there_are_no_others`.
 pub const INTERVALS_FEW: u64 = 40;
-/// Intervals of an octave of latency, in the whole run, that say which round has a fair sample of it: half of the run has none of so
-/// many by chance in 3 of 100 runs. Convention: `a_few_slow_intervals_do_not_choose_the_round`.
+/// An octave of latency says which round has a fair sample if it has this many intervals in the whole run. Half of a
+/// run contains none of them by chance in 3 of 100 runs. Convention: `a_few_slow_intervals_do_not_choose_the_round`.
 pub(super) const INTERVALS_OF_OCTAVE: u64 = 5;
 
 // Rounds taken together.
 
-/// Standard errors by which what is compared may differ: of a dozen that are compared, one differs so much once in forty times. Convention:
-/// `tests::combine`.
+/// Standard errors by which two rounds that agree may differ. Of a dozen compared values, one differs by more in 3 of
+/// 100 comparisons by chance. Convention: `tests::combine`.
 pub(super) const ERRORS_MAX: f64 = 3.0;
 /// Paths compared have at least this share. Guess: `time_that_moves_to_another_call_is_another_load`.
 pub(super) const COMPARED_MIN: f64 = 0.05;
 
-// What other rounds have found, and what hides in a caller's own time.
+// What other rounds have found, and what is hidden in a caller's own time.
 
-/// A share is sure by what it exceeds this multiple of its standard error. Convention: `one_stall_in_a_deeper_round_is_no_answer`.
+/// A share is certain if it exceeds this multiple of its standard error. Convention:
+/// `one_stall_in_a_deeper_round_is_no_answer`.
 pub(super) const ERRORS_MIN: f64 = 2.0;
-/// A call that a round did not time is reported as hidden if it took this fraction of the time, or of the variance, in another round. Guess: `tests::rounds`.
+/// A call that a round did not time is reported as hidden if it took this fraction of the time or variance in another
+/// round. Guess: `tests::rounds`.
 pub(super) const TAKEN_MIN: f64 = 0.01;
 
 // Bounds of memory and of output.
@@ -37,9 +43,9 @@ pub(super) const TAKEN_MIN: f64 = 0.01;
 pub const PATHS_MAX: usize = 16;
 /// Blocks of a retired round.
 pub(super) const BLOCKS_RETIRED: usize = 16;
-/// Numbers kept of all retired rounds together, 16 bytes each: the smallest rounds go first.
+/// Numbers kept of all retired rounds together, 16 bytes each. The smallest rounds are dropped first.
 pub(super) const CELLS_RETIRED_MAX: usize = 1 << 23;
-/// Blocks of what came since the last look.
+/// Blocks of the intervals since the last look.
 pub(super) const BLOCKS_OF_LOOK_MAX: usize = 32;
-/// Parts with smaller shares have the share itself for an error: most of a tree's parts, which no rule looks at.
+/// Below this share the error is set to the share itself: most parts are smaller, and no rule uses them.
 pub(super) const SHARE_WITH_ERROR_MIN: f64 = 5e-4;

@@ -1,4 +1,4 @@
-//! What a round explains of the variance of all intervals: by which of them a profile rests on it.
+//! How much of the variance of all intervals a round explains. The profile rests on the round with the largest value.
 //!
 //! ```text
 //! worth = coverage x (|depth| - 2 se, at least 0)
@@ -6,13 +6,16 @@
 //!         share x log2(1 + calls on the way to the part; one half for the interval itself)
 //! ```
 //!
-//! - **Coverage** is the part of the variance of all latencies of the run of which the round has a fair sample, but for chance
-//!   ([`Latencies::part_in`]); few intervals count less. A round of a quiet time has no slow intervals, and explains nothing of them.
-//! - A **part** is what a call takes beside the calls in it that are timed. Shares add up to 1, so that the depth is a mean. Its error is the
-//!   jackknife's of the whole sum: two parts at one depth may be told apart badly, and lie there surely.
-//! - A part is worth more the **deeper** it lies. The logarithm lets a round that has split most of the variance by one more call
-//!   win against one that is more precise, and not one that has split a little of it by twenty. Waits below a call that was not
-//!   opened lie no deeper than the call.
+//! - **Coverage** is the part of the variance of all latencies of the run that the round samples fairly
+//!   ([`Latencies::part_in`]). A small sample counts less. A round of a quiet time has no slow intervals, so it
+//!   explains none of their variance.
+//! - A **part** is a call's time outside of its timed calls. The shares of all parts add up to 1, so the depth is a
+//!   mean.
+//! - The **standard error** is the jackknife's error of the whole sum. Two parts at the same depth may be hard to tell
+//!   apart although their common share at that depth is certain.
+//! - A part is worth more the **deeper** it lies: its weight grows with the logarithm of its depth. A round that splits
+//!   most of the variance by one more call is worth more than a more precise round. A round that splits a little of it
+//!   by twenty calls is not. Waits below a call that is not opened are at the depth of the call.
 
 use super::evidence;
 use super::policy::{ERRORS_MIN, INTERVALS_FEW, INTERVALS_OF_OCTAVE};
@@ -21,10 +24,10 @@ use crate::sums::latencies::Latencies;
 use crate::sums::paths::Paths;
 use crate::sums::round_sums::RoundSums;
 
-/// What the interval's own code counts.
+/// Weight of the interval's own code.
 const OF_THE_INTERVAL: f64 = 0.5;
 
-/// What a round is worth, by its sums and the intervals that it lost. 0 where it says nothing surely.
+/// Worth of a round, from its sums and the intervals that it lost; 0 if no share is certain.
 pub(super) fn worth(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
     if round.sums.blocks.intervals() < INTERVALS_FEW {
         return 0.0;
@@ -32,26 +35,26 @@ pub(super) fn worth(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
     coverage(round, lost, all) * explained(round)
 }
 
-/// The part of the variance of all intervals that it stands for.
+/// The part of the variance of all intervals that the round samples fairly.
 pub(super) fn coverage(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
     let part = match all.intervals() {
         0 => 1.0,
         _ => all.part_in(&round.sums.histogram, ERRORS_MIN, INTERVALS_OF_OCTAVE),
     };
-    // Those that fill a ring and lose their records are the long ones.
+    // Long intervals are the likeliest to fill a ring and lose their records.
     let kept = round.sums.blocks.total().latency as f64;
     let all_ticks = kept + lost.ticks as f64;
     part * kept / all_ticks.max(1.0)
 }
 
-/// What it surely says of its own variance, the more the deeper.
+/// The mean depth to which the round explains its own variance, less [`ERRORS_MIN`] standard errors.
 fn explained(round: &RoundSums) -> f64 {
     let weights: Vec<f64> = call_depths(&round.paths).into_iter().map(weight).collect();
     let [depth, se] = evidence::weighted_own_shares(round, &weights);
     (depth.abs() - ERRORS_MIN * se).max(0.0)
 }
 
-/// What a part counts so many calls below the interval.
+/// Weight of a part that lies `depth` timed calls below the interval.
 fn weight(depth: u32) -> f64 {
     (1.0 + f64::from(depth)).log2().max(OF_THE_INTERVAL)
 }
@@ -60,7 +63,7 @@ fn weight(depth: u32) -> f64 {
 fn call_depths(paths: &Paths) -> Vec<u32> {
     let mut depths: Vec<u32> = Vec::with_capacity(paths.all().len());
     for (node, path) in paths.all().iter().enumerate() {
-        // Callers stand before whom they call; the root is its own parent.
+        // Callers precede their callees; the root is its own parent.
         let above = if node == 0 {
             0
         } else {

@@ -81,8 +81,8 @@ mod tests {
     use crate::profile::{NotSeenInside, Sampling};
     use crate::slow::model::SlowStacks;
 
-    /// Stacks show flush below insert. Of a profile that stands for `part` of the variance, in which wait is first and insert, with flush seen
-    /// inside of it, second.
+    /// The first finding of a profile that represents `part` of the variance. wait is first, and insert second. Stacks
+    /// show flush inside of insert.
     fn first_with(part: f64) -> Finding {
         let named = |function: &str| Finding {
             function: function.to_owned(),

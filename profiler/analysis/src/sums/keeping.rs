@@ -1,11 +1,11 @@
-//! Which intervals are worth keeping: the table of [`evenkeel_wire::KeepTable`], from the latencies that were seen.
+//! Chooses the intervals to keep: makes the table of [`evenkeel_wire::KeepTable`] from the latencies seen.
 //!
 //! The term that an interval adds to Cov(X, L) grows with its distance from the mean latency. The error of an
 //! estimated sum is smallest where terms are drawn with probabilities proportional to their size (Horvitz and
 //! Thompson 1952). So the probability is proportional to that distance, with two exceptions:
 //!
-//! - Medians and cohorts need intervals near the mean: these are treated as a little away from it.
-//! - Half of the budget goes to the slowest intervals, which are all kept: a rare stall is never lost.
+//! - Medians and cohorts need intervals near the mean: these are treated as if a little away from it.
+//! - Half of the budget is for the slowest intervals, which are all kept: a rare stall is never lost.
 
 use evenkeel_wire::{Keep, LATENCY_CLASSES, latency_class_start};
 

@@ -2,8 +2,8 @@
 //!
 //! The target's threads count the latencies of the intervals that sampling skips ([`evenkeel_wire::LatencyCounts`]);
 //! those of recorded intervals are added as they end. So mean, percentiles and variance are those of every interval.
-//! The part that a profile cannot explain is known, too: the variance of latencies of which the profile has too few
-//! intervals ([`Latencies::missing_from`]).
+//! The part that a profile cannot explain is known, too: the variance of latencies that too few of the profile's
+//! intervals have ([`Latencies::missing_from`]).
 
 use evenkeel_wire::{LATENCY_CLASSES, latency_class, latency_class_start};
 

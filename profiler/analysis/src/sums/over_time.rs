@@ -258,7 +258,8 @@ mod tests {
         }
     }
 
-    /// However long the run, there are so many columns, and no interval is lost: the mean of each is that of its time.
+    /// However long the run, the number of columns is bounded, and no interval is lost: each column has the mean of its
+    /// time.
     #[test]
     fn columns_merge_and_lose_nothing() {
         let mut over_time = OverTime::default();
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(columns[0].2.cells.len(), 1);
     }
 
-    /// Two halves of a run, of which one has longer columns, are the run.
+    /// The columns of two halves of a run add up to those of the run, although one half has longer columns.
     #[test]
     fn rounds_add_up() {
         let (mut whole, mut first, mut second) = Default::default();

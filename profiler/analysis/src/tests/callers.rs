@@ -36,8 +36,8 @@ fn assert_callers(factor: &Factor, expected: &[(&str, f64)]) {
     near(factor.contribution, sum);
 }
 
-/// What one interval does in `lock` and in `commit`, the first one's time 10 or 30, the second one's 100 or 110, all four
-/// combinations once: sums of squares 4 * 10^2 = 400 and 4 * 5^2 = 100, of L 500. Contributions 0.8 and 0.2.
+/// An interval spends 10 or 30 ticks in `lock`, and 100 or 110 in `commit`. All four combinations occur once. Sums of
+/// squares: 4 * 10^2 = 400 and 4 * 5^2 = 100, of L 500. Contributions: 0.8 and 0.2.
 fn two_waits(
     table: &[(&str, &str, u32)],
     options: &Options,
@@ -69,8 +69,9 @@ fn wait_of(caller: u32, ticks: u64) -> Step {
     leaf(caller + 2, ticks)
 }
 
-/// lock and commit are nothing but their calls of wait. Heights 0 and 1 under 5: scores 25 * 0.8 = 20 and 16 * 0.8 = 12.8 for the
-/// lock's, 25 * 0.2 = 5 and 16 * 0.2 = 3.2 for the commit's. (As one factor wait would have 25.)
+/// lock and commit consist of their calls of wait. The root has height 5, the functions 0 and 1. Scores of the lock's:
+/// 25 * 0.8 = 20 and 16 * 0.8 = 12.8. Scores of the commit's: 25 * 0.2 = 5 and 16 * 0.2 = 3.2. (As one factor, wait
+/// would have 25.)
 #[test]
 fn a_shared_leaf_is_a_factor_for_each_caller_that_consists_of_it() {
     let profile = two_waits(&WAIT_IN_BOTH, &options(), wait_of);
@@ -88,7 +89,7 @@ fn a_shared_leaf_is_a_factor_for_each_caller_that_consists_of_it() {
     assert_eq!(first.paths, ["root > lock [root+0x1] > wait [lock+0x3]"]);
 }
 
-/// The commit's 0.2 is no factor at a threshold of 0.3, neither commit itself nor the rest of wait.
+/// The commit's 0.2 is not a factor at a threshold of 0.3: neither commit itself nor the rest of wait.
 #[test]
 fn callers_below_the_threshold_are_left_out() {
     let options = Options {
@@ -97,7 +98,7 @@ fn callers_below_the_threshold_are_left_out() {
     };
     let profile = two_waits(&WAIT_IN_BOTH, &options, wait_of);
     assert_eq!(ranked(&profile), ["wait in lock", "lock"]);
-    // Called from one place: the path says all.
+    // With one caller, the path is enough.
     assert!(
         profile
             .factors
@@ -106,8 +107,8 @@ fn callers_below_the_threshold_are_left_out() {
     );
 }
 
-/// Both reach wait through the same wrapper: wait has one caller, and those that explain something are a step further up. The
-/// wrapper passes on what happens in wait, so that neither is divided.
+/// Both reach wait through the same wrapper. wait has one caller, so the callers one step further up are listed. The
+/// wrapper only passes on the time of wait, so neither is divided.
 #[test]
 fn one_caller_is_passed_over() {
     let table = [
@@ -128,8 +129,8 @@ fn one_caller_is_passed_over() {
     assert_eq!(profile.factors[0].functions, ["wait"]);
 }
 
-/// wait is called by lock and, as a small part of it, by scan: the first is a factor, the second is
-/// left of wait. Sums of squares: lock 4 * 10^2 = 400; scan's own work 4 * 10^2 = 400 and its wait 4 * 5^2 = 100, independent.
+/// lock calls wait, and so does scan, for a small part of its time. The first is a factor, the second is the rest of
+/// wait. Sums of squares: lock 4 * 10^2 = 400, scan's own work 4 * 10^2 = 400, its wait 4 * 5^2 = 100, all independent.
 #[test]
 fn callers_of_which_it_is_a_part_are_the_rest() {
     let table = [
@@ -138,7 +139,7 @@ fn callers_of_which_it_is_a_part_are_the_rest() {
         ("wait", "lock+0x3", 0),
         ("wait", "scan+0x4", 0),
     ];
-    // Three patterns of which no two go together.
+    // Three patterns that are independent in pairs.
     let interval = |lock, own, scan| {
         vec![
             call(LOCK, [leaf(2, lock)]),
@@ -166,8 +167,9 @@ fn callers_of_which_it_is_a_part_are_the_rest() {
     near(rest, 100.0 / 900.0);
 }
 
-/// x and y under step move together in lock (10 or 20 both: covariance 4 * 5 * 5 = 100) and against each other in commit
-/// (10 and 20, or 14 and 16: -4 * 2 * 2 = -16). L varies with lock alone: 4 * 10^2 = 400. Twice the covariances: 0.5 and -0.08.
+/// x and y under step vary together in lock: both take 10 or 20, so the covariance is 4 * 5 * 5 = 100. They vary
+/// against each other in commit: 10 and 20, or 14 and 16, so it is -4 * 2 * 2 = -16. L varies with lock alone: 4 * 10^2
+/// = 400. Twice the covariances: 0.5 and -0.08.
 #[test]
 fn shares_of_a_pair_keep_their_signs() {
     let table = [
@@ -197,8 +199,9 @@ fn shares_of_a_pair_keep_their_signs() {
     assert_callers(pair, &[("lock", 0.5), ("commit", -0.08)]);
 }
 
-/// alloc is a small part of both its callers, which vary by their own work: it is one reason, whoever calls it. Each caller's own
-/// work is 0 or 100, its alloc 10 or 30, all 16 combinations once: squares 16 * 50^2 = 40,000 and 16 * 10^2 = 1,600 for each.
+/// alloc is a small part of both callers, which vary by their own work: it is one factor for all callers. Each caller's
+/// own work is 0 or 100, and its alloc 10 or 30. All 16 combinations occur once. Squares for each: 16 * 50^2 = 40,000
+/// and 16 * 10^2 = 1,600.
 #[test]
 fn a_part_of_several_callers_stays_one_factor() {
     let table = [

@@ -249,7 +249,8 @@ fn nothing_that_tells_is_given_up() {
     assert!(child(other, "below").share > 0.4);
 }
 
-/// The culprit takes twice as long in the second round, another load. The profile covers both, and says so.
+/// The culprit takes twice as long in the second round, a load change. The profile covers both parts and describes
+/// each.
 #[test]
 fn rounds_under_another_load_count_too() {
     let profile = two_rounds(2, 30);

@@ -128,8 +128,8 @@ fn what_trades_is_said() {
     near(trade.contribution, -140.0 / 9.0);
 }
 
-/// Four intervals wait in lock 20, 40, 60 and 80 ticks for mutex 7, which "pay" releases in unlock, called by g: of that 5 ticks each are
-/// spent between release and going on. L = wait + 20, and only what is before the release varies.
+/// Four intervals wait in lock for mutex 7, for 20, 40, 60 and 80 ticks. "pay" releases it in unlock, called by g, and
+/// the waiter runs again 5 ticks later. L = wait + 20, and only the time before the release varies.
 #[test]
 fn whom_it_waits_for() {
     let (mut a, mut b) = (stream(), stream().begin(500, "pay"));
@@ -261,8 +261,9 @@ fn most_of_a_finding_in_a_function_without_a_name_is_told() {
     assert!(profile.findings.iter().all(|it| it.unnamed.is_none()));
 }
 
-/// 100 intervals: 98 take 10 ticks in acquire, two (the slowest 1 % and its neighbour) call it twice, for 20 each, and plan for 5,
-/// which the others never do. The gap is 35: acquire 30, plan 5. More often (2 - 1) (20 + 10) / 2 = 15, longer (20 - 10) (2 + 1) / 2 = 15.
+/// 98 of 100 intervals take 10 ticks in acquire. The other two (the slowest 1 % and its neighbour) call it twice, 20
+/// ticks each, and take 5 in plan, which the others never call. The gap is 35: acquire 30, plan 5. More often: (2 - 1)
+/// (20 + 10) / 2 = 15. Longer: (20 - 10) (2 + 1) / 2 = 15.
 #[test]
 fn slow_beside_the_middle() {
     let intervals: Vec<_> = (0..100)

@@ -1,4 +1,4 @@
-//! Planted variances and covariances, recovered.
+//! Known variances and covariances are recovered.
 
 use evenkeel_wire::record::{Marker, Record};
 
@@ -72,8 +72,8 @@ fn independent_stages() {
     );
 }
 
-/// One size n in 1..=4 drives a = 10 n and b = 30 n. Sum of squares of n: 5. Var(L) ~ 40^2 * 5, so Var a 100/1600,
-/// Var b 900/1600, 2 Cov 600/1600; shares 10 * 40 / 1600 = 1/4 and 3/4.
+/// One size n in 1..=4 determines a = 10 n and b = 30 n. The sum of squares of n is 5, so Var(L) is 40^2 * 5. Fractions
+/// of it: Var a 100/1600, Var b 900/1600, 2 Cov 600/1600. Shares: 10 * 40 / 1600 = 1/4 and 3/4.
 #[test]
 fn two_stages_driven_by_one_size() {
     let intervals: Vec<_> = (1..=4)
@@ -105,8 +105,9 @@ fn two_stages_driven_by_one_size() {
     );
 }
 
-/// b grows as a shrinks: a + b = 100 always, c = 1 or 3 varies alone. The covariance is negative and stays so:
-/// over (a, c) = (10,1), (30,1), (10,3), (30,3): squares 400, 400, 4 about their means; L 4. Contributions 100, 100, 2 * -100.
+/// b grows as a shrinks: a + b is always 100. c = 1 or 3 varies alone. The covariance is negative and stays negative.
+/// Over all four combinations of a and c, the squares about the means are 400, 400 and 4, and 4 for L. Contributions:
+/// 100, 100, 2 * -100.
 #[test]
 fn negative_covariance_keeps_its_sign() {
     let interval = |a, c| vec![leaf(A, a), leaf(B, 100 - a), leaf(2, c)];
@@ -158,8 +159,8 @@ fn one_function_from_two_sites() {
     );
 }
 
-/// f calls itself once, 5 ticks around 10 or 30: Var of the outer f is all of Var(L). Counted once, not twice; the bodies
-/// are apart: that of the outer is constant, the inner call is a leaf.
+/// f calls itself once, 5 ticks around 10 or 30. The variance of the outer f is all of Var(L), and is counted once. The
+/// bodies are separate: the outer one is constant, and the inner call is a leaf.
 #[test]
 fn recursion_counts_the_outermost() {
     let interval = |inner| vec![call(A, [work(5), leaf(B, inner)])];
@@ -175,9 +176,10 @@ fn recursion_counts_the_outermost() {
     near(child(outer, "body of f").share, 0.0);
 }
 
-/// a uniform over 0..100, b over 0..50, drawn independently: share of a 100^2 / (100^2 + 50^2) = 0.8. Over n = 2000, by the
-/// delta method: the variances' relative error sqrt(0.8 / n) = 0.02 gives 0.8 * 0.2 * sqrt(2) * 0.02 = 0.0045, the chance covariance
-/// 0.6 * (2/5) / sqrt(n) = 0.0054; together 0.0070. The jackknife must find the error from the sums alone.
+/// a is uniform over 0..100, b over 0..50, drawn independently: share of a 100^2 / (100^2 + 50^2) = 0.8. The delta
+/// method gives the error for n = 2000. The variances' relative error sqrt(0.8 / n) = 0.02 contributes 0.8 * 0.2 *
+/// sqrt(2) * 0.02 = 0.0045. The chance covariance contributes 0.6 * (2/5) / sqrt(n) = 0.0054, so the error is 0.0070.
+/// The jackknife must find it from the sums alone.
 #[test]
 fn errors_are_of_the_right_size() {
     let mut state = 1u64;
@@ -224,8 +226,9 @@ fn calls_against_duration() {
     assert_eq!(child(&profile.tree, "a").calls_explained, None);
 }
 
-/// One call of 10 and one of 30, three calls of 30 and of 50 together: N is 1, 1, 3, 3 and X is 10, 30, 30, 50, so the covariance is
-/// 40, the variances are 4 and 800 (all times 4), and the squared correlation is 40^2 / 3200, a half.
+/// Intervals of one call with 10 and 30 ticks, and of three calls with 30 and 50 ticks in all. So N is 1, 1, 3, 3, and
+/// X is 10, 30, 30, 50. The sum of products about the means is 40, the sums of squares are 4 and 800. The squared
+/// correlation is 40^2 / 3200, a half.
 #[test]
 fn calls_and_duration_share_the_variance() {
     let calls = |ticks: &[u64]| {
@@ -245,8 +248,8 @@ fn calls_and_duration_share_the_variance() {
     near(child(&profile.tree, "a").calls_explained.unwrap(), 0.5);
 }
 
-/// 99 intervals of 100 ticks, a 60 of them; one of 300, a 80 of them. The slowest 1 % exceed the mean by (300 - 102) = 198,
-/// at a by 80 - 60.2 = 19.8: a tenth. The body has the rest.
+/// In 99 intervals of 100 ticks, a takes 60; in one of 300, it takes 80. The slowest 1 % exceed the mean by (300 - 102)
+/// = 198, and in a by 80 - 60.2 = 19.8: a tenth. The body has the rest.
 #[test]
 fn tail_shares() {
     let mut intervals = vec![vec![leaf(A, 60), work(40)]; 99];

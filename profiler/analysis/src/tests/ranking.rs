@@ -55,8 +55,8 @@ fn the_exponent_weighs_specificity() {
     near(cubic[0].1, 125.0 * 16.0 / 416.0);
 }
 
-/// wrapper, of static height 1, calls deep, of height 4, through a pointer: it is as high as 5, and the root, at 5, above it
-/// at 6. wrapper scores 1^2 and deep 2^2 times the same contribution.
+/// wrapper, of static height 1, calls deep, of height 4, through a pointer. So wrapper is raised to 5, and the root, at
+/// 5, to 6. wrapper scores 1^2 and deep 2^2 times the same contribution.
 #[test]
 fn a_wrapper_of_pointers_is_above_what_it_calls() {
     let table = sites(&[("wrapper", "root+0x1", 1), ("deep", "wrapper+0x2", 4)]);

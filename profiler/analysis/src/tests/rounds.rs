@@ -1,4 +1,4 @@
-//! Plans that follow one another, and what becomes of what they saw.
+//! Successive plans, and what the report keeps of their rounds.
 
 use evenkeel_wire::record::{Marker, Record};
 
@@ -33,8 +33,8 @@ fn continues(generation: u32, continues: u32, added: &[u32]) -> PlanChange {
     }
 }
 
-/// Ten intervals under generation 1, ten under 2, which adds B, but nobody calls it: twenty of one round. The first call of
-/// B begins the second round, and what comes under generation 1 still belongs to the first.
+/// Ten intervals under generation 1, then ten under generation 2, which adds B without a call of it: twenty of one
+/// round. The first call of B begins the second round. Later intervals under generation 1 still belong to the first.
 #[test]
 fn a_probe_that_never_runs_changes_nothing() {
     let mut analysis = started(ProbeCost::default());
@@ -61,7 +61,7 @@ fn a_probe_that_never_runs_changes_nothing() {
     assert_eq!(rounds, [21, 2]);
 }
 
-/// While calls are trapped, intervals are counted and nothing else; then the round before goes on.
+/// While calls are trapped, intervals are only counted. Then the previous round continues.
 #[test]
 fn a_round_goes_on_after_calls_were_trapped() {
     let mut analysis = started(ProbeCost::default());
@@ -73,7 +73,7 @@ fn a_round_goes_on_after_calls_were_trapped() {
         ..PlanChange::default()
     });
     analysis.push(1, &under(2, 2000, &[leaf(A, 999)]));
-    // A plan without a would not go on with it.
+    // The probe was called, so a plan without it would begin a round.
     assert!(analysis.was_called(1, A) && !analysis.was_called(1, B));
     analysis.plan_changed(continues(3, 1, &[]));
     analysis.push(1, &under(3, 3000, &[leaf(A, 10)]));
@@ -82,8 +82,9 @@ fn a_round_goes_on_after_calls_were_trapped() {
     assert_eq!(profile.round, 1);
 }
 
-/// The first round times c below a: a takes 10 + 2i, of which c the 2i, and b varies by twice as much. The second times d below b, which is
-/// most of the variance, and c had to make room: the profile rests on it. c and its share stay, with their round.
+/// The first round times c below a. a takes 10 + 2i, and c has 2i of this; b varies by twice as much. The second round
+/// times d below b, which has most of the variance, and c made room for it. The profile rests on the second round. The
+/// report keeps c and its share, with the number of its round.
 #[test]
 fn what_an_earlier_round_found_stays_in_the_report() {
     let mut analysis = started(ProbeCost::default());
@@ -123,7 +124,7 @@ fn what_an_earlier_round_found_stays_in_the_report() {
     assert_eq!(seen.path, "root > a [r+1] > c [a+3]");
     assert_eq!((seen.round, seen.intervals), (1, 400));
     near(seen.mean_ns, 9.0);
-    // And in the finding whose time it is.
+    // It is also listed in the finding that has its time.
     let of = |function: &str| {
         let mut findings = profile.findings.iter();
         findings.find(|finding| finding.function == function)
@@ -139,7 +140,8 @@ fn what_an_earlier_round_found_stays_in_the_report() {
     );
 }
 
-/// The slowest interval was in a round of twenty intervals, which the profile does not rest on. It is kept whole, with where its time went.
+/// The slowest interval was in a round of twenty intervals, which the profile does not rest on. It is kept whole, with
+/// its largest parts.
 #[test]
 fn the_slowest_intervals_are_of_the_whole_run() {
     let mut analysis = started(ProbeCost::default());
@@ -187,8 +189,8 @@ fn the_slowest_intervals_are_of_the_whole_run() {
     assert_eq!(spans, ["b", "root"]);
 }
 
-/// A round of a quiet time times d below a, which varies by little there; the load of the run, in which a is most of the variance, is in
-/// the second: what d explains of another load is not said of the finding.
+/// The first round is of a quiet time and times d below a, which varies by little there. The second is of the load,
+/// with a as most of the variance. The share of d is of another load, so the finding does not mention it.
 #[test]
 fn a_round_of_another_load_says_nothing_of_a_finding() {
     let mut analysis = started(ProbeCost::default());
@@ -209,15 +211,16 @@ fn a_round_of_another_load_says_nothing_of_a_finding() {
     assert_eq!(profile.findings[0].timed_inside, None);
 }
 
-/// Four hundred intervals time a, called by the root; then ten time b as well, and the report rests on the many. With b planted in both
-/// rounds it was not called in the first; otherwise its time may be the root's own there, and that is said with the round that timed it.
+/// Four hundred intervals time a, called by the root; then ten time b as well. The report rests on the first round. If
+/// b was planted in both rounds, it was not called in the first. Otherwise its time may be part of the root's own time
+/// there. The report then names b, and the round that timed it.
 #[test]
 fn a_call_that_only_another_round_timed_may_hide_in_its_callers_time() {
     let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
     let cases = [
         (vec![A], 20, Some("b at r+2")),
         (vec![A, B], 20, None),
-        // Next to nothing of some forty ticks.
+        // Almost none of some forty ticks.
         (vec![A], 0, None),
     ];
     for (from_the_start, ticks, hidden) in cases {

@@ -116,7 +116,8 @@ fn loss_that_depends_on_the_latency_is_reported() {
     assert_eq!(warnings(&records).iter().find(is_loss), Some(&loss));
 }
 
-/// The same, and then a plan under which nothing is lost: of 1,500 intervals of 2,000 ticks, all in a call that was not timed before.
+/// The same, followed by a plan without losses: 1,500 intervals of 2,000 ticks, all in a call that was not timed
+/// before.
 #[test]
 fn losses_before_the_plan_are_not_missing_in_it() {
     let mut analysis = started(ProbeCost::default());

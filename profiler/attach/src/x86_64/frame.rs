@@ -14,8 +14,9 @@ use crate::tracer::{Errno, Memory};
 /// The code that a handler of the C library's returns to: `mov rax, rt_sigreturn; syscall`.
 pub const RETURN: [u8; LEAVING_BYTES] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
-/// What a called function returns to: keeps its result in the word `result_at` bytes from here and what it left in `errno` in the word
-/// behind, gives `errno` its own value back, sends `signal`, if there is one, to its own thread, and leaves the frame.
+/// The code that a called function returns to. It stores the result in the word `result_at` bytes from here, and the
+/// value left in `errno` in the next word. It restores `errno`, sends `signal`, if any, to its own thread, and leaves
+/// the frame.
 pub fn stub(result_at: i32, errno: Option<Errno>, signal: Option<i32>) -> Vec<u8> {
     const STORE_BYTES: i32 = 7;
     let mut code = vec![0x48, 0x89, 0x05]; // mov [rip + disp32], rax

@@ -1,5 +1,5 @@
-//! OpenTelemetry's profiles, whose definition is an alpha: every weight is a profile of its own, over the same call paths. The file is what is
-//! posted to a Collector at `/v1development/profiles`.
+//! OpenTelemetry's profiles, whose definition is an alpha. Every weight is a separate profile over the same call paths.
+//! The file is the body of a POST to a Collector at `/v1development/profiles`.
 
 mod messages;
 

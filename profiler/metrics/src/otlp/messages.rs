@@ -107,7 +107,7 @@ pub enum Data {
     Histogram(Histogram),
 }
 
-/// Values as they are.
+/// Values that are not added up.
 #[derive(Clone, PartialEq, Message)]
 pub struct Gauge {
     #[prost(message, repeated, tag = "1")]

@@ -48,7 +48,7 @@ pub fn request(totals: &Totals, host: &str) -> Vec<u8> {
     request.encode_to_vec()
 }
 
-/// Nothing of what a session is: that is said once, of all metrics.
+/// Converts a family. Attributes of the session are not included: they are sent once, for all metrics.
 fn metric(family: &Family, (begin, end): (u64, u64)) -> Option<Metric> {
     let number = |Point { label, value }: &Point| NumberPoint {
         start_time_unix_nano: begin,

@@ -1,4 +1,4 @@
-//! Sends requests to a Collector, over HTTP, from a thread of its own.
+//! Sends requests to a Collector over HTTP, from a separate thread.
 
 use std::error::Error;
 use std::io;

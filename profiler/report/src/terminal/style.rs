@@ -20,7 +20,7 @@ pub struct Style<'a> {
     pub by_class: bool,
     /// Factors listed at most; the tree gets three rows for each.
     pub rows: usize,
-    /// So many of the slowest intervals are listed.
+    /// Number of the slowest intervals that are listed.
     pub slowest: usize,
     /// The whole comparison of the slowest with the middle, not only where they differ most.
     pub cohorts: bool,

@@ -1,4 +1,4 @@
-//! The end of a session in a JVM: classes as they were, and the report, or the reason why there is none.
+//! The end of a session in a JVM: classes are restored, and the report is made, or an error says why not.
 
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::Instant;
@@ -73,7 +73,7 @@ impl Session<'_> {
         control.virtual_intervals.load(Relaxed)
     }
 
-    /// Takes the probes out, and stops a command of ours.
+    /// Removes the probes, and stops the command if the session started it.
     fn end(&mut self) -> Ending {
         if !self.is_running() {
             self.records.pass(true);
@@ -88,7 +88,7 @@ impl Session<'_> {
         Ending::Stopped
     }
 
-    /// Stops a command of ours.
+    /// Stops the command if the session started it.
     pub(super) fn stop(&mut self) {
         let (signal, records) = (self.settings.stop_signal, &mut self.records);
         if let Subject::Command(target) = &mut self.target {

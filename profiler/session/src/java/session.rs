@@ -30,9 +30,9 @@ const LOOK_LAST: Duration = Duration::from_secs(10);
 
 /// What is profiled.
 pub(super) enum Subject {
-    /// A command of ours.
+    /// A command that the session started.
     Command(launch::Target),
-    /// Somebody else's JVM.
+    /// A JVM that was running already.
     Process {
         /// Its number.
         pid: i32,
@@ -291,7 +291,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The profile as it is now, for who wants to see it.
+    /// Shows the present profile to an observer that wants it.
     fn show(&mut self, observer: &mut dyn Observer) {
         if self.records.intervals() == 0 || !observer.wants_profile() {
             return;

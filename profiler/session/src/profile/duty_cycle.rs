@@ -1,10 +1,10 @@
-//! When what is recorded: one controller of the mode in which agents run, and of the fraction of intervals that they record.
+//! The duty cycle: one controller of the agents' mode, and of the fraction of intervals that they record.
 //!
-//! Where threads are not followed, intervals are recorded all the time, a random sample of them if all would cost too
-//! much ([`limiter`]), and kept at their end by their latency ([`keeping`]). Sometimes their probes are bypassed for
-//! a moment, to measure the cost ([`bypass`]). Where threads are followed, a sample of intervals would miss those
-//! that others wait for. So everything is recorded in windows ([`sampling`]), as long as the budget allows, and
-//! bypassed between some of them.
+//! Where threads are not followed, intervals are recorded all the time. If recording all costs too much, a random
+//! sample is recorded ([`limiter`]), and kept at the interval's end by its latency ([`keeping`]). Sometimes their
+//! probes are bypassed for a moment, to measure the cost ([`bypass`]). Where threads are followed, a sample of
+//! intervals would miss those that others wait for. So everything is recorded in windows ([`sampling`]), as long as the
+//! budget allows, and bypassed between some of them.
 
 mod bypass;
 mod keeping;

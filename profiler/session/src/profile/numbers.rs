@@ -1,5 +1,5 @@
-//! Numbers of threads in the kernel's events, converted to the agents' numbers: for a target in another pid namespace
-//! (a container), the kernel reports the numbers of the session's own.
+//! Converts thread numbers in the kernel's events to the agents' numbers. For a target in another pid namespace (a
+//! container), the kernel reports the numbers of the session's namespace.
 
 use std::collections::HashMap;
 use std::path::Path;

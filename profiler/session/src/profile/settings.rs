@@ -1,4 +1,4 @@
-//! What a session is asked to do, and what it reports on the way.
+//! The settings of a session, and its events.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,11 +34,11 @@ impl IntervalSelector {
 /// Which probes to plant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planting {
-    /// What refinement finds.
+    /// Those that refinement chooses.
     Refine,
-    /// What a person chooses at each step.
+    /// Those that a person chooses at each step.
     Manual,
-    /// The first so many call sites, breadth first from the interval's functions; for measuring overhead.
+    /// This many call sites, breadth first from the interval's functions; for measuring overhead.
     First(usize),
     /// Every call site of the program; for testing that nothing breaks.
     Every,
@@ -65,7 +65,7 @@ impl std::fmt::Display for Subject {
     }
 }
 
-/// What to do.
+/// The settings of a session.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// What to profile.
@@ -78,15 +78,15 @@ pub struct Settings {
     pub keep: bool,
     /// Signal that asks the command to stop.
     pub stop_signal: i32,
-    /// How long a Java virtual machine may stand still so that further methods are timed.
+    /// Longest permitted stop of a Java virtual machine, to time further methods.
     pub pause_max: Option<Duration>,
     /// Which probes.
     pub planting: Planting,
     /// Limits of refinement.
     pub limits: Limits,
-    /// How intervals are chosen, where not all are recorded.
+    /// How intervals are chosen if not all are recorded.
     pub sampling: SamplingRule,
-    /// So many of the slowest intervals are kept whole.
+    /// Number of the slowest intervals that are kept whole.
     pub slowest: usize,
     /// Follow intervals to the threads that they wait for.
     pub waits: bool,
@@ -96,13 +96,13 @@ pub struct Settings {
     pub k: usize,
     /// Where to record.
     pub recording: Option<PathBuf>,
-    /// What was asked for, as the user wrote it: a recording says so.
+    /// The options as the user wrote them; recordings contain them.
     pub options: String,
-    /// Record sums only, those of so long at a time ([`evenkeel_analysis::fleet::minutes`]).
+    /// Record sums only, each over this time ([`evenkeel_analysis::fleet::minutes`]).
     pub summary: Option<Duration>,
 }
 
-/// What happens on the way.
+/// What happens during a session.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// The command runs.
@@ -110,25 +110,25 @@ pub enum Event<'a> {
         /// Its process id.
         pid: i32,
     },
-    /// A running process has the agent now: the first, and further ones whenever their number has doubled.
+    /// A running process has the agent: the first one, and then whenever their number has doubled.
     Attached {
         /// Its process id.
         pid: i32,
         /// How many have it.
         processes: u64,
-        /// How long one of its threads stood still.
+        /// How long one of its threads was stopped.
         stood_still: Duration,
     },
     /// Classes were loaded again in a Java virtual machine, with probes.
     Reloaded {
         /// How many.
         classes: usize,
-        /// The how manieth time this is in the session.
+        /// Number of this reload in the session.
         batch: u32,
-        /// How long the virtual machine stood still, at most.
+        /// How long the virtual machine was stopped, at most.
         stood_still: Duration,
     },
-    /// A process whose intervals would count was left as it is.
+    /// A process whose intervals would count was not attached to.
     LeftOut {
         /// Why, and what to do.
         why: &'a str,
@@ -140,7 +140,7 @@ pub enum Event<'a> {
     },
     /// A program without the interval's functions runs; its children may have them.
     Passing(&'a Error),
-    /// A round is complete: what is known now.
+    /// A round is complete.
     Ranking {
         /// The profile so far.
         profile: &'a Profile,
@@ -149,19 +149,19 @@ pub enum Event<'a> {
         /// Seconds since the first interval.
         seconds: f64,
     },
-    /// What [`Observer::wants_profile`] asked for.
+    /// The answer to [`Observer::wants_profile`].
     Now {
-        /// The profile as it is now, of the round that the report would rest on.
+        /// The present profile of the round that the report would rest on.
         profile: &'a Profile,
     },
-    /// A minute has ended, or what [`Settings::summary`] says instead: for who wants it ([`Observer::wants_minutes`]).
+    /// A minute has ended, or the time of [`Settings::summary`]. Sent if [`Observer::wants_minutes`] is true.
     Minute {
         /// The profile of its intervals alone.
         profile: &'a Profile,
         /// The latencies of all its intervals, also of those that were not recorded.
         latencies: &'a [Bin],
     },
-    /// A moment has passed.
+    /// A short time has passed.
     Tick {
         /// Intervals seen.
         intervals: u64,
@@ -174,19 +174,19 @@ pub enum Event<'a> {
     },
 }
 
-/// Sees what happens, and chooses where a person is asked.
+/// Receives events, and makes the choices of a person.
 pub trait Observer {
     /// Something happened.
     fn event(&mut self, event: &Event<'_>);
 
-    /// In [`Planting::Manual`]: which of the candidates of the last ranking to take, by index. `None` while the person
-    /// thinks; the target is drained meanwhile.
+    /// In [`Planting::Manual`]: the chosen candidates of the last ranking, by index. `None` while the person thinks;
+    /// the target is drained in the meantime.
     fn choice(&mut self) -> Option<Vec<usize>> {
         None
     }
 
-    /// Whether the profile as it is now is wanted, as [`Event::Now`]. Asked ten times a second; making it takes milliseconds, and more
-    /// where the variance tree is large.
+    /// Whether the present profile is wanted, as [`Event::Now`]. Asked ten times a second. Making it takes
+    /// milliseconds, and longer if the variance tree is large.
     fn wants_profile(&mut self) -> bool {
         false
     }
@@ -196,7 +196,8 @@ pub trait Observer {
         false
     }
 
-    /// In [`Planting::Manual`]: a probe whose callee is to be closed, its own calls not timed any more.
+    /// In [`Planting::Manual`]: a probe whose callee is to be closed, so that the callee's calls are not timed any
+    /// more.
     fn closing(&mut self) -> Option<u32> {
         None
     }

@@ -1,5 +1,5 @@
-//! Names of threads. A process sets its title some time after its start, and a thread of a pool its name, so that the name of a young
-//! thread is read again.
+//! Names of threads. A process sets its title some time after its start, and a thread of a pool its name. So the name
+//! of a young thread is read again.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What to close, to stay within the limits.
+//! Chooses the probes to close, to stay within the limits.
 
 use std::collections::HashMap;
 
@@ -7,26 +7,30 @@ use evenkeel_analysis::profile::{Node, Profile};
 use super::policy::{CALLS_MIN, COST_MAX, MUCH, PASSED_MAX};
 use super::{Cost, Limits, State, cost};
 
-/// A probe to take out.
+/// A probe to remove.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Closing {
     /// The number of the probe.
     pub id: u32,
-    /// How often it runs in an interval.
+    /// Calls per interval.
     pub calls: f64,
-    /// For what it costs, not only to make room.
+    /// Whether it is removed for its cost, not only to make room.
     pub over_budget: bool,
 }
 
-/// Probes to take out, so that those that run stay within the limits on their number and their cost.
+/// Probes to remove, so that the running ones stay within the limits on their number and their cost.
 ///
-/// Only probes go that explain little: whose callee was not opened and whose contribution is below the threshold, or, where they are
-/// costly, whose own variance is not [`MUCH`], the measure by which such calls are opened ([`super::cost`]): the parts of a loop all grow
-/// with its turns, and their caller says in one line, of many more intervals, what they say in many. What
-/// explains much stays even if it is costly (up to `COST_MAX`): then fewer intervals are recorded instead, since a culprit
-/// that was found must not become its caller's own time again. A probe that did not run, or hardly ever, costs nothing, and stays
-/// for when the load changes. What probes cost where nothing is recorded is not lowered by recording less: where that alone takes too much of the
-/// budget, what explains least for its cost goes, however much it explains. `spent`: what probes cost, as it was measured where that is known.
+/// - A probe makes room if its contribution is below the threshold and its callee was not opened.
+/// - While the budget is exceeded, a costly probe is removed if its contribution is below the threshold, or its own
+///   variance below [`MUCH`]. Calls are opened by the same measure ([`super::cost`]). The parts of a loop all grow with
+///   its turns, and their caller explains as much in one line, from many more intervals.
+/// - A probe that explains much stays even if it is costly (up to `COST_MAX`). Fewer intervals are recorded instead, so
+///   that a culprit that was found does not become its caller's own time again.
+/// - A probe that hardly ever runs costs nothing, and stays for a change of the load.
+/// - Recording fewer intervals does not lower the probes' cost in intervals that are not recorded. If this cost alone
+///   takes too much of the budget, the probes that explain least for their cost are removed, however much they explain.
+///
+/// `spent`: the probes' cost, measured where a measurement exists.
 pub(crate) fn to_close(
     profile: &Profile,
     spent: Cost,
@@ -51,7 +55,8 @@ pub(crate) fn to_close(
         let value = |id: u32| worth_of(id) / (cost_of(id) + 1e-6);
         value(a).total_cmp(&value(b))
     });
-    // With no more than this each, all that there is room for would stay within the budget: that is not what exceeds it.
+    // If each probe cost no more than this, all permitted probes together would stay within the budget. A cheaper probe
+    // is not the one that exceeds it.
     let even_part = limits.overhead_max / limits.probes_max.max(1) as f64;
     let mut excess_cost = spent.spent - limits.overhead_max;
     let mut excess_passed = spent.passed - PASSED_MAX * limits.overhead_max;
@@ -79,7 +84,7 @@ pub(crate) fn to_close(
     closed
 }
 
-/// What is left of it once these are taken out.
+/// The cost that remains once these probes are removed.
 pub(crate) fn without(cost: Cost, closings: &[Closing]) -> Cost {
     let calls: f64 = closings.iter().map(|closing| closing.calls).sum();
     Cost {
@@ -89,13 +94,13 @@ pub(crate) fn without(cost: Cost, closings: &[Closing]) -> Cost {
     }
 }
 
-/// What a probe tells, over all paths to it.
+/// The value of a probe, over all paths to it.
 #[derive(Default)]
 struct ProbeValue {
     /// The larger of its variance and its covariance with the latency, of the latency's variance.
     contribution: f64,
     variance: f64,
-    /// In an interval.
+    /// Per interval.
     calls: f64,
 }
 
@@ -139,7 +144,8 @@ mod tests {
         (id, over_budget)
     }
 
-    /// Of 60 % two calls of 25 % each go, of which a fifth is spent where nothing is recorded, too.
+    /// 60 % are spent. Two calls of 25 % are removed. A fifth of the cost also occurs in intervals that are not
+    /// recorded.
     #[test]
     fn what_is_taken_out_costs_nothing_more() {
         let cost = Cost {
@@ -164,7 +170,7 @@ mod tests {
         assert_eq!(closed(&example().0, &LIMITS), [goes(3, true)]);
     }
 
-    /// 2.9 % are estimated, of 3 % that are allowed; 14.5 % were measured.
+    /// The estimate is 2.9 % of 3 % allowed; the measurement is 14.5 %.
     #[test]
     fn the_budget_holds_for_what_is_measured() {
         let mut profile = example().0;
@@ -173,8 +179,10 @@ mod tests {
         assert_eq!(closed_at(&profile, &LIMITS, Some(0.145)), [goes(3, true)]);
     }
 
-    /// A probe costs 2 ns where nothing is recorded, a fifth of what it costs where something is. All stays with 2.9 % for recording, 0.6 % for the
-    /// rest. By a measurement of 29 % the rest is 5.8 %, which no sampling lowers: c goes, and then one that explains 30 % and more, down to 1.5 %.
+    /// A probe costs 2 ns in an interval that is not recorded, a fifth of its cost in a recorded one. By the estimate,
+    /// recording costs 2.9 % and the other intervals 0.6 %, so all probes stay. By the measurement of 29 %, the other
+    /// intervals cost 5.8 %, which sampling does not lower. Two probes are then removed, down to 1.5 %: c, and one that
+    /// explains 30 % or more.
     #[test]
     fn what_passes_through_too_many_probes_is_closed_whatever_it_explains() {
         let mut profile = example().0;
@@ -190,24 +198,25 @@ mod tests {
             .collect();
         assert_eq!(ids[0], 3);
         assert!(ids.len() > 1 && ids.len() < 4, "{ids:?}");
-        // Where recording costs as much and passing nothing, fewer intervals are recorded instead.
+        // If only recording costs as much, fewer intervals are recorded instead.
         let recorded = Cost::of(&profile, Some(0.29), 0.0);
         assert_eq!(closed_of(&profile, limits, recorded), [goes(3, true)]);
     }
 
-    /// Ten times as much too costly: c goes, the others explain 30 % and more and stay.
+    /// The cost is ten times the budget: c is removed; the others explain 30 % and more, and stay.
     #[test]
     fn a_culprit_stays_though_it_is_costly() {
         let mut profile = example().0;
         profile.overhead.estimated_fraction = 0.3;
         assert_eq!(closed(&profile, &LIMITS), [goes(3, true)]);
-        // b is called 30 times: 30 % of the latency are its probe's.
+        // b is called 30 times: its probe takes 30 % of the latency.
         profile.tree.children[0].children[0].calls_mean = 30.0;
         assert_eq!(closed(&profile, &LIMITS), [goes(1, true)]);
     }
 
-    /// Three functions of a loop are called three times each, 3 % of the latency, and vary together: each is a third of the covariance with it,
-    /// and a ninth of the variance if there is nothing else. One that is a tenth stays, one that is less goes, whatever its covariance.
+    /// Three functions of a loop are called three times each, take 3 % of the latency, and vary together. Each has a
+    /// third of the covariance, and a ninth of the variance if there is nothing else. A function with a tenth stays.
+    /// One with less is removed, whatever its covariance.
     #[test]
     fn parts_of_a_loop_that_cost_much_are_closed() {
         let mut profile = example().0;
@@ -218,13 +227,13 @@ mod tests {
         assert_eq!(closed(&profile, &LIMITS), []);
         profile.tree.children[1].variance_fraction = 0.08;
         assert_eq!(closed(&profile, &LIMITS), [goes(3, true)]);
-        // So rarely called that it costs little, it stays for the threshold's sake.
+        // It is called so rarely that it costs little: its contribution above the threshold is enough to stay.
         profile.tree.children[1].calls_mean = 0.3;
         assert_eq!(closed(&profile, &LIMITS), []);
     }
 
-    /// c is called in one interval of two: its 0.5 % are less than a fourth of the 3 % that four may cost. To take it out would help nothing,
-    /// and it may be what is slow later.
+    /// c is called in every second interval: its 0.5 % are less than a fourth of the 3 % for four probes. Removing it
+    /// would save almost nothing, and it may be slow later.
     #[test]
     fn what_costs_little_stays_beside_what_costs_much() {
         let mut profile = example().0;
@@ -233,8 +242,8 @@ mod tests {
         assert_eq!(closed(&profile, &LIMITS), []);
     }
 
-    /// Room for three: c makes room. If it does not run, or once in a hundred intervals, it takes none: that may be the wait for a lock
-    /// which the last look did not meet.
+    /// There is room for three probes, so c makes room. If it does not run, or runs once in a hundred intervals, it
+    /// takes no room: it may be a lock that was free during the last look.
     #[test]
     fn only_sites_that_run_need_room() {
         let mut profile = example().0;
@@ -250,7 +259,8 @@ mod tests {
         assert_eq!(closed(&profile, &three), []);
     }
 
-    /// a's calls are timed: though a itself explains little here, what is timed below it would lose its place without it.
+    /// a's calls are timed. a itself explains little here, but the calls below it would lose their place in the tree
+    /// without it.
     #[test]
     fn what_was_opened_makes_no_room() {
         let mut profile = example().0;

@@ -1,16 +1,21 @@
-//! What a step would cost, against what it explains.
+//! Weighs the cost of a step against its contribution.
 //!
-//! Below a loop each call that is timed costs as often as the loop turns. Where the budget is spent, further probes there do not make the
-//! profile deeper but smaller: fewer intervals are recorded, to keep their mean within `--max-overhead`, and what a loop does is split
-//! into parts that all grow with its turns, of which none explains much. So such a step has to explain much by the paper's
-//! own measure, the variance of the function's time; together with the rest every part of a loop varies. And what it explains must not be
-//! how often the loop turns: that is known where the call is timed already, and whatever is called in it grows with that, too.
+//! A timed call below a loop costs as often as the loop turns. If the budget is spent, further probes there do not make
+//! the profile deeper but smaller. Fewer intervals are recorded, to keep their mean within `--max-overhead`. And the
+//! loop's time is split into parts that all grow with its turns, so that none explains much. Two rules follow:
 //!
-//! A probe that records nothing still costs a nanosecond or two, in every interval. No sampling makes that less, so that no step is taken that
-//! would spend too much of the budget on it.
+//! - Such a step must explain much by the paper's own measure, the variance of the function's time. The covariance is
+//!   no measure here, because every part of a loop varies together with the rest.
+//! - The step must explain more than how often the loop turns. If the call is timed, its number of calls is known, and
+//!   all calls below it grow with that number.
 //!
-//! However much it explains, a step is not taken that would leave less than one interval in [`EXCEEDED_AT_MOST`] to be recorded: one level
-//! below the other, each explains most of the one above and costs as much, and what is left is too few to tell what varies from chance.
+//! A probe that records nothing still costs a nanosecond or two, in every interval. Sampling does not lower this cost,
+//! so no step is taken that would spend too much of the budget on it.
+//!
+//! No step of more than little cost ([`COST_LITTLE`]) may raise the cost above [`EXCEEDED_AT_MOST`] times the budget,
+//! however much it explains: fewer than one interval in as many would be recorded. In a chain of calls, each level
+//! explains most of the one above and costs as much. The remaining sample would be too small to distinguish variance
+//! from chance.
 
 use evenkeel_analysis::profile::Profile;
 
@@ -21,19 +26,19 @@ use super::step::Candidate;
 /// What probes cost now, as fractions of the latency.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
-    /// All of them.
+    /// All probes.
     pub spent: f64,
-    /// One call more in an interval.
+    /// One more call per interval.
     pub of_a_call: f64,
-    /// All of them in an interval that is not recorded.
+    /// All probes, in an interval that is not recorded.
     pub passed: f64,
-    /// One call more there.
+    /// One more call in an interval that is not recorded.
     pub passed_of_a_call: f64,
 }
 
 impl Cost {
-    /// As a profile estimates it; where more was `measured` beyond chance (a fraction of the latency), that, and each call's part of it. A
-    /// probe costs `passed_ns` where nothing is recorded.
+    /// The profile's estimate. If a larger cost was `measured` (a fraction of the latency, beyond chance), that cost,
+    /// and each call's part of it. A probe costs `passed_ns` in an interval that is not recorded.
     pub fn of(profile: &Profile, measured: Option<f64>, passed_ns: f64) -> Cost {
         let estimated = profile.overhead.estimated_fraction;
         let spent = estimated.max(measured.unwrap_or_default());
@@ -48,7 +53,7 @@ impl Cost {
         }
     }
 
-    /// Whether a step is worth what it costs at the least: one timed call in each of those that it looks into.
+    /// Whether a step is worth its minimum cost: one timed call in each call that it looks into.
     pub(super) fn admits(&self, candidate: &Candidate, limits: &Limits) -> bool {
         let more = candidate.calls * self.of_a_call;
         let passes = self.passed + candidate.calls * self.passed_of_a_call;
@@ -61,7 +66,7 @@ impl Cost {
     }
 }
 
-/// Whether so much, a fraction of the latency, is not weighed.
+/// Whether a cost, as a fraction of the latency, is too small to be weighed.
 pub(super) fn is_little(cost: f64, limits: &Limits) -> bool {
     cost <= COST_LITTLE * limits.overhead_max
 }
@@ -72,7 +77,8 @@ mod tests {
     use crate::refine::step::Step;
     use crate::tests::example::{LIMITS, at};
 
-    /// A step into calls, so many in an interval of 400 us, while the probes cost `spent`: 18 ns each. 3 % are allowed.
+    /// Whether a step into this many calls per interval is admitted. An interval takes 400 us, a probe 18 ns, the
+    /// probes now cost `spent`, and 3 % are allowed.
     fn admits(spent: f64, calls: f64, same_work: f64) -> bool {
         let cost = Cost {
             spent,
@@ -92,7 +98,8 @@ mod tests {
         cost.admits(&candidate, &LIMITS)
     }
 
-    /// 450 calls are 2 %: too much beside 9 %, or beside 2 %, of a budget of 3 %, unless they explain much.
+    /// 450 calls cost 2 %. If 9 % or 2 % of a budget of 3 % are spent already, they are admitted only if they explain
+    /// much.
     #[test]
     fn the_parts_of_a_loop_are_left_alone_when_the_budget_is_spent() {
         assert!(!admits(0.09, 450.0, 0.08));

@@ -1,4 +1,4 @@
-//! What a session has learned of functions and probes, beside the profile.
+//! A session's knowledge about functions and probes, apart from the profile.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::step::Step;
 use super::taken_out::TakenOut;
 use crate::location::Location;
 
-/// When to look again at what may have changed with the load.
+/// When to repeat a look at something that may have changed with the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
     at: Instant,
@@ -18,7 +18,7 @@ pub struct Again {
 }
 
 impl Again {
-    /// After the first look.
+    /// The time after the first look.
     pub fn first(now: Instant) -> Again {
         Again {
             at: now + AGAIN_AFTER,
@@ -26,7 +26,7 @@ impl Again {
         }
     }
 
-    /// After one more.
+    /// The time after one more look; the delay doubles.
     pub fn later(self, now: Instant) -> Again {
         let after = 2 * self.after;
         let at = now + after;
@@ -42,12 +42,12 @@ impl Again {
 /// Whether the calls that a function makes are timed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calls {
-    /// Nobody has asked for it.
+    /// Not asked for.
     #[default]
     NotOpened,
     /// All that can be timed are planted.
     Opened,
-    /// Those are planted that slow intervals were seen in.
+    /// Only the calls in which slow intervals were seen are planted.
     OnPath,
     /// Some had to make room, or found none.
     PartiallyOpened(Again),
@@ -58,15 +58,15 @@ pub enum Calls {
 /// Calls through pointers of a function that are too short to be timed where they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pointers {
-    /// There are none, as far as is known.
+    /// None are known.
     #[default]
     None,
-    /// From the one with this index on, in order of address, their callees were not looked for yet.
+    /// The callees of the calls from this index on, in order of address, are not resolved yet.
     Unexplored {
         /// See above.
         next: usize,
     },
-    /// All were trapped for a moment.
+    /// All of them were trapped for a while.
     Explored(Again),
 }
 
@@ -77,9 +77,10 @@ pub struct FunctionState {
     pub calls: Calls,
     /// Its short calls through pointers.
     pub pointers: Pointers,
-    /// To time its calls would have cost more than they explain.
+    /// Timing its calls would have cost more than they explain.
     pub too_costly: bool,
-    /// Functions that it calls where that cannot be timed, and that cannot be hooked at their entries: their calls lie below its own.
+    /// Its callees that cannot be timed: neither the call to them nor their entry can be hooked. Their calls appear
+    /// directly below this function.
     pub through: Vec<Location>,
 }
 
@@ -89,7 +90,7 @@ impl FunctionState {
         !matches!(self.calls, Calls::NotOpened | Calls::NoneToTime)
     }
 
-    /// That the calls of another function lie below its own. False if that is known.
+    /// Notes that the calls of another function lie below its own. Returns false if that is known.
     pub(crate) fn calls_through(&mut self, callee: Location) -> bool {
         let is_new = !self.through.contains(&callee);
         if is_new {
@@ -99,47 +100,47 @@ impl FunctionState {
     }
 }
 
-/// Whom a probe calls.
+/// The state of a probe's callees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Callees {
-    /// What the code says, and nobody has asked for more.
+    /// As the code says; they were not resolved further.
     #[default]
     AsCoded,
-    /// It is trapped to find out; afterwards it is wanted so.
+    /// The call is being trapped to resolve them; the probe then returns to this state.
     Trapped(Wanted),
-    /// They were looked for.
+    /// They were resolved.
     Sought(Again),
 }
 
 /// A probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProbeState {
-    /// Whom it calls.
+    /// The state of its callees.
     pub callees: Callees,
-    /// It was taken out for what it cost.
+    /// Whether it was removed for its cost.
     pub taken_out: TakenOut,
-    /// To find out whom it calls, and to time those, would have cost more than it explains.
+    /// Resolving its callees and timing them would have cost more than it explains.
     pub too_costly: bool,
 }
 
-/// All functions and probes of which something was learned.
+/// The knowledge about all functions and probes.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     functions: HashMap<Location, FunctionState>,
     probes: HashMap<u32, ProbeState>,
-    /// Functions that were active on threads that held others up, none of whose calls were timed.
+    /// Functions seen active on holders' threads outside of timed calls.
     wakers: Vec<Location>,
-    /// What steps left of the time that they were to explain: time of calls that had to make room, or were not met.
+    /// The contribution that remained after a step: time of calls that had to make room, or were not met.
     left: HashMap<Step, f64>,
 }
 
 impl Known {
-    /// Functions that were active on threads that held others up while none of their calls was timed.
+    /// Functions seen active on holders' threads outside of timed calls.
     pub fn wakers(&self) -> &[Location] {
         &self.wakers
     }
 
-    /// One more of them. False if it is known, or they are too many.
+    /// Adds one of them. Returns false if it is known, or if there are too many.
     pub(crate) fn add_waker(&mut self, function: Location) -> bool {
         let is_new = self.wakers.len() < WAKERS_MAX && !self.wakers.contains(&function);
         if is_new {
@@ -148,27 +149,27 @@ impl Known {
         is_new
     }
 
-    /// What is known of a function.
+    /// The state of a function.
     pub fn function(&self, function: Location) -> FunctionState {
         self.functions.get(&function).cloned().unwrap_or_default()
     }
 
-    /// The same, to be changed.
+    /// The state of a function, to be changed.
     pub(crate) fn function_mut(&mut self, function: Location) -> &mut FunctionState {
         self.functions.entry(function).or_default()
     }
 
-    /// What is known of a probe.
+    /// The state of a probe.
     pub fn probe(&self, id: u32) -> ProbeState {
         self.probes.get(&id).copied().unwrap_or_default()
     }
 
-    /// The same, to be changed.
+    /// The state of a probe, to be changed.
     pub(crate) fn probe_mut(&mut self, id: u32) -> &mut ProbeState {
         self.probes.entry(id).or_default()
     }
 
-    /// Probes that were taken out for what they cost, and come back now that intervals take so long on average, ns.
+    /// Probes that were removed for their cost and return at this mean latency, ns.
     pub(crate) fn coming_back(&mut self, mean_ns: f64) -> Vec<u32> {
         let probes = self.probes.iter_mut();
         let back =
@@ -200,12 +201,12 @@ impl Known {
         }
     }
 
-    /// What of a step's contribution was left when it had been taken, once that was seen.
+    /// The contribution that remained after a step, once it is known.
     pub(crate) fn left_by(&self, step: Step) -> Option<f64> {
         self.left.get(&step).copied()
     }
 
-    /// Takes note of what is left, a contribution; of nothing until it is seen.
+    /// Sets the contribution that remained after a step; `None` until it is known.
     pub(crate) fn set_left(&mut self, step: Step, contribution: Option<f64>) {
         match contribution {
             Some(contribution) => self.left.insert(step, contribution),
@@ -213,7 +214,7 @@ impl Known {
         };
     }
 
-    /// Whether it is time to take a step once more that was taken.
+    /// Whether it is time to repeat a step.
     pub(crate) fn is_due(&self, step: Step, now: Instant) -> bool {
         let again = match step {
             Step::Open(function) => match self.function(function).calls {
@@ -242,7 +243,7 @@ impl Known {
         })
     }
 
-    /// These functions and those whose calls lie below theirs because their own entries cannot be hooked.
+    /// These functions, and the functions whose calls lie below theirs because their own entries cannot be hooked.
     pub(crate) fn with_called_through(&self, functions: &[Location]) -> Vec<Location> {
         let mut all = functions.to_vec();
         let mut at = 0;

@@ -1,36 +1,36 @@
-//! When a step is worth a new round.
+//! Decides when a step is worth a new round.
 //!
-//! Each round begins from nothing, so what a step may show is weighed against what it throws away, and no step is taken for what
-//! may be chance:
+//! Each round begins with empty sums. So the value of a step is weighed against the intervals that it discards, and no
+//! step is taken for what may be chance:
 //!
-//! - A contribution has to be larger than the threshold by `SURE_ERRORS` standard errors. Evidence gathers over the looks of a round, so
-//!   that small shares are told apart in time, and what happens now is judged by the last look alone, so that a load that changes
-//!   is seen however long the round has gone on.
-//! - As long as a round is a small part of the run, it costs little to begin another.
-//! - Later only what explains much (`MUCH`) ends a round at once. The rest waits until the round is most of the run
-//!   (`PART_MOST`): so the search goes on, but its steps come at times that grow by a factor, and at any time a round
-//!   holds a good part of all intervals. One step leads to the next, so rounds that have just begun are counted together: what follows a
-//!   long round has a small part of the run for all its steps.
-//! - What explains most of the variance (`MOST`) is followed without waiting for a look of the usual length: a cause may lie twenty calls
+//! - A contribution must exceed the threshold by `SURE_ERRORS` standard errors. Evidence gathers over the looks of a
+//!   round, so that small shares become certain in time. The current load is judged by the last look alone, so a change
+//!   is seen however long the round is.
+//! - While a round is a small part of the run, a new one costs little.
+//! - Later, only a contribution of `MUCH` ends a round at once. All other steps wait until the round is most of the run
+//!   (`PART_MOST`). So the search continues at intervals that grow by a factor, and a round always holds a good part of
+//!   all intervals. One step leads to the next, so all rounds since the last long one are counted together: they may
+//!   use a small part of the run.
+//! - A part that explains most of the variance (`MOST`) is followed after a shorter look. A cause may be twenty calls
 //!   down, and small shares can wait until it is found.
-//! - Where the length of the run is known, its last half belongs to one round, unless something turns up that explains much.
+//! - If the length of the run is known, its last half belongs to one round, unless a new contribution is `MUCH`.
 
 use std::time::Duration;
 
 use super::policy::*;
 use super::step::Candidate;
 
-/// How long a look takes at the least when the search has gone on for so long.
+/// Least length of a look after this time of search.
 pub(crate) fn look_after(searched: Duration) -> Duration {
     (searched / LOOKS_IN_SEARCH).clamp(LOOK_AT_LEAST, LOOK_AT_MOST)
 }
 
-/// Whether what came since the last look, so many intervals in this time, is enough for another.
+/// Whether this many intervals in the time since the last look suffice for another look.
 pub fn is_enough(intervals: u64, age: Duration, searched: Duration) -> bool {
     age >= look_after(searched) && is_sample(intervals, INTERVALS_ENOUGH, age)
 }
 
-/// The same where the last look led to what explains most of the variance: what comes of that is large, or nothing.
+/// The same if the last look led to a part that explains most of the variance: the next contribution is large, or none.
 pub fn is_enough_to_follow(intervals: u64, age: Duration) -> bool {
     age >= FOLLOWED_AFTER && is_sample(intervals, INTERVALS_TO_FOLLOW, age)
 }
@@ -41,22 +41,22 @@ fn is_sample(intervals: u64, enough: u64, age: Duration) -> bool {
     intervals >= enough || are_rare_but_enough
 }
 
-/// What a new round would cost now.
+/// The cost of a new round at present.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Patience {
-    /// How long the search has gone on, at the rate at which intervals come now.
+    /// Duration of the search so far, at the present rate of intervals.
     pub searched: Duration,
-    /// The part of all intervals that the round has.
+    /// The round's part of all intervals.
     pub part_of_run: f64,
-    /// The part that all rounds have since the last long one (`part_since_long`).
+    /// The part of all rounds since the last long one (`part_since_long`).
     pub part_since_long: f64,
     /// The length of the run is known, and half of it is over.
     pub is_late: bool,
-    /// The look was shorter than others, to follow what explains most.
+    /// The look was shorter than others, to follow the part that explains most.
     pub is_early_look: bool,
 }
 
-/// The part of all intervals in the rounds that came after the last long one, which had more than `PART_LITTLE` of the run until
+/// The part of all intervals in the rounds after the last long one, which had more than `PART_LITTLE` of the run until
 /// then. `intervals`: of each round so far, in order; a long one may be the newest.
 pub(crate) fn part_since_long(intervals: &[u64]) -> f64 {
     let total: u64 = intervals.iter().sum();
@@ -73,23 +73,23 @@ pub(crate) fn part_since_long(intervals: &[u64]) -> f64 {
 }
 
 impl Patience {
-    /// Whether what is not known yet is worth being looked at again soon.
+    /// Whether the search is so young that it looks again soon in any case.
     pub(crate) fn is_early(&self) -> bool {
         self.searched < EARLY
     }
 
-    /// Whether a step that is not taken yet is worth being looked at again soon.
+    /// Whether it is worth looking again soon for a step that is not taken yet.
     pub(crate) fn waits_for(&self, step: &Candidate) -> bool {
         let may_be_much = step.contribution >= MUCH && !step.again;
         self.is_early() || (self.searched < UNSURE && may_be_much)
     }
 
-    /// Whether the round is not missed.
+    /// Whether discarding the present rounds costs little.
     pub(crate) fn is_round_cheap(&self) -> bool {
         self.part_since_long <= PART_LITTLE
     }
 
-    /// Whether one of these steps explains most of the variance: what it leads to is to be looked at soon.
+    /// Whether one of these steps surely explains most of the variance, so that its result is to be seen soon.
     pub(crate) fn is_led_by(steps: &[Candidate]) -> bool {
         steps
             .iter()
@@ -103,7 +103,7 @@ impl Patience {
         if is_time && !self.is_late && !self.is_early_look {
             sure >= threshold
         } else {
-            // What was looked at before and showed nothing can wait.
+            // A part that was examined before without result can wait.
             !candidate.again && sure >= threshold.max(MUCH)
         }
     }
@@ -146,8 +146,8 @@ mod tests {
         patience.admits(&step(contribution, se, again), 0.01)
     }
 
-    /// What may explain much, and is not sure, is no reason to rest for half a minute; what was looked into before, and what is little, for
-    /// five seconds.
+    /// In its first half minute, the search looks again soon if a contribution may be large but is not certain. For
+    /// small contributions, and for parts examined before, it does so only in the first five seconds.
     #[test]
     fn what_may_be_much_is_waited_for() {
         let waits = |seconds, contribution, again| {

@@ -1,10 +1,10 @@
-//! What refinement may do next.
+//! The steps that refinement may take.
 
 use evenkeel_analysis::profile::Node;
 
 use crate::location::Location;
 
-/// Something to do.
+/// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// Time the calls that a function makes.
@@ -26,24 +26,24 @@ pub struct Candidate {
     pub name: String,
     /// Fraction of Var(L) that it may explain.
     pub contribution: f64,
-    /// The same by the paper's measure alone, Var(X)/Var(L), without what is explained by how often the calls are made.
+    /// The part by the paper's measure alone, Var(X)/Var(L), without the part that the number of calls explains.
     pub same_work: f64,
     /// Standard error of the contribution.
     pub se: f64,
     /// specificity x contribution.
     pub score: f64,
-    /// Calls of an interval that it looks into.
+    /// Calls per interval that it looks into.
     pub calls: f64,
-    /// The same step was taken before.
+    /// Whether the same step was taken before.
     pub again: bool,
 }
 
-/// How often an interval comes by a place in the tree: as often as the call is made in which it lies.
+/// How often an interval comes by a place in the tree: the calls of the nearest call above it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turns {
-    /// On average.
+    /// Mean per interval.
     pub(super) mean: f64,
-    /// The part of the variance of its time that this explains.
+    /// The part of the variance of the call's time that the number of calls explains.
     pub(super) explained: f64,
 }
 

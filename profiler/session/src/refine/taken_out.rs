@@ -1,33 +1,33 @@
-//! What was taken out for what it cost comes back once intervals have become so much slower that it costs little.
+//! A probe that was removed for its cost returns once intervals are so much slower that it costs little.
 
 use super::policy::SLOWER;
 
-/// Whether a probe is out for what it cost.
+/// Whether a probe is removed for its cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TakenOut {
-    /// It is, until the mean latency is as long as this, ns.
+    /// Mean latency at which the probe returns, ns; `None` if it is not removed.
     until_ns: Option<f64>,
     times: i32,
 }
 
 impl TakenOut {
-    /// Whether it is.
+    /// Whether it is removed.
     pub fn is_out(&self) -> bool {
         self.until_ns.is_some()
     }
 
-    /// Taken out while intervals took so long on average, ns.
+    /// Removes it at this mean latency, ns.
     pub(crate) fn at(&mut self, mean_ns: f64) {
         self.times += 1;
         self.until_ns = Some(mean_ns * SLOWER.powi(self.times));
     }
 
-    /// Taken out, and not to come back.
+    /// Removes it for good.
     pub(crate) fn for_good(&mut self) {
         self.until_ns = Some(f64::INFINITY);
     }
 
-    /// Now that intervals take so long, ns: whether it comes back.
+    /// Returns whether the probe returns at this mean latency, ns.
     pub(crate) fn comes_back(&mut self, mean_ns: f64) -> bool {
         let comes = self.until_ns.is_some_and(|until_ns| mean_ns >= until_ns);
         if comes {

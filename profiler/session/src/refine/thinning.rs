@@ -1,5 +1,5 @@
-//! Intervals that have more calls than a ring holds are lost, and they are the slow ones: what is left is no sample of all. So the calls
-//! that write the most records in them are timed no longer, until none are lost.
+//! Closes the calls that write the most records, if intervals have more calls than a ring holds. Such intervals are
+//! lost. They are the slow ones, so the rest is not a representative sample.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Where in a tree there is something to open: each node that some step would explain, and how often an interval comes by it.
+//! Finds the nodes of a tree that a step would explain, with the mean number of calls per interval.
 
 use evenkeel_analysis::profile::Node;
 use evenkeel_analysis::sites::Kind;
@@ -11,8 +11,8 @@ use crate::location::Location;
 use crate::plan::Planned;
 use evenkeel_intervals::calling_back;
 
-/// Calls `found` for each node that some step would explain. `holders`: the functions whose calls may lie directly below a
-/// node that is no call itself. `turns`: of the call in which the node lies.
+/// Calls `found` for each node that some step would explain. `holders`: the functions whose calls may lie directly
+/// below a node that is not a call. `turns`: how often the call runs that contains the node.
 pub(super) fn visit(
     node: &Node,
     holders: &[Location],
@@ -45,8 +45,8 @@ pub(super) fn visit(
     };
     for child in &node.children {
         if is_state(child) {
-            // A wait of no timed call is one of a call that is not timed. What probes cost, and what passes in a queue or while the
-            // thread is busy for others, is no function's time.
+            // A wait outside of timed calls belongs to an untimed call. Cost of probes, time in a queue, and time in
+            // which the thread is busy for others belong to no function.
             let is_no_call = matches!(
                 child.kind,
                 Kind::Preempted | Kind::Probe | Kind::Queued | Kind::Turn
@@ -54,14 +54,15 @@ pub(super) fn visit(
             if is_open && !is_no_call {
                 look_into_own_time(child, &inside, turns, state, found);
             }
-            // What others did while this one waited: none of this one's calls, but perhaps of functions that they were seen in.
+            // Other threads' activity during a wait contains no calls of this function. It may contain calls of the
+            // functions in which those threads were seen.
             let theirs: &[Location] = match child.kind {
                 Kind::Others | Kind::Helper => state.known.wakers(),
                 _ => &[],
             };
             visit(child, theirs, turns, state, found);
         } else if is_open {
-            // A call that none of these functions makes itself came through one of their pointers.
+            // None of these functions makes this call itself, so it came through one of their pointers.
             if let Some(planned) = child.probe.and_then(|id| state.probes.get(id as usize))
                 && planned.form != Form::Entry
                 && !is_state(node)
@@ -72,13 +73,13 @@ pub(super) fn visit(
             visit(child, &inside, turns, state, found);
         }
     }
-    // A function of which no timed call has run has no body of its own in the tree.
+    // A function without executed timed calls has no body in the tree.
     if is_open && node.children.is_empty() {
         look_into_own_time(node, &inside, turns, state, found);
     }
 }
 
-/// The step that would explain a call, if there is one; whether the calls that it makes are timed.
+/// Reports the step that would explain a call, if any. Returns whether the calls that it makes are timed.
 fn step_of(
     node: &Node,
     id: u32,
@@ -96,12 +97,12 @@ fn step_of(
         }
     }
     let through_pointer = match planned.form {
-        // Through the slot of an import, as in a library compiled with `-fno-plt`, it is a call of that import.
+        // A call through the slot of an import, as with `-fno-plt`, is a call of that import.
         Form::IndirectCall => planned.import.is_none(),
         Form::ShortIndirectCall | Form::IndirectJump => true,
         _ => false,
     };
-    // What lies under the hook at the function's entry cannot be trapped.
+    // Code under the hook at the function's entry cannot be trapped.
     let can_be_trapped = through_pointer && !planned.is_fixed;
     let calls_back = planned
         .import
@@ -111,7 +112,7 @@ fn step_of(
         Callees::AsCoded if planned.callees.is_empty() && can_be_trapped => {
             found(node, turns, Step::Discover(id));
         }
-        // What it calls now may be another function than when it was trapped.
+        // It may have another callee than when it was trapped.
         Callees::Sought(_) if can_be_trapped || calls_back => {
             found(own_time(node), turns, Step::Discover(id));
         }
@@ -120,24 +121,24 @@ fn step_of(
         }
         _ => {}
     }
-    // What is called through a pointer, or called back by the C library, is timed at its own entry.
+    // A callee through a pointer, or called back by the C library, is timed at its own entry.
     let was_followed =
         planned.import.is_some() && state.known.probe(id).callees != Callees::AsCoded;
     is_open || through_pointer || was_followed
 }
 
-/// The part of a node that is no timed call's.
+/// The own time of a node.
 fn own_time(node: &Node) -> &Node {
     let body = node.children.iter().find(|child| child.kind == Kind::Body);
     body.unwrap_or(node)
 }
 
-/// Whether a node is no call but what a thread did, or did not do, as its waits and the work of others in them.
+/// Whether a node is a thread's state instead of a call, such as a wait, or other threads' activity in it.
 fn is_state(node: &Node) -> bool {
     node.probe.is_none() && node.kind != Kind::Body
 }
 
-/// What these functions do outside of their timed calls may be calls that are not timed yet.
+/// The own time of these functions may be time of calls that are not timed yet.
 fn look_into_own_time(
     node: &Node,
     functions: &[Location],
@@ -151,14 +152,14 @@ fn look_into_own_time(
             Calls::PartiallyOpened(_) => {
                 found(node, turns, Step::Open(function));
             }
-            // One that is called through a pointer, and cannot be hooked at its entry; or one of whose calls a few are timed.
+            // A callee through a pointer whose entry cannot be hooked, or a function with a few timed calls.
             Calls::NotOpened | Calls::OnPath => found(node, turns, Step::Open(function)),
             _ => {}
         }
     }
 }
 
-/// Short calls through pointers in these functions may be what the node's time goes to.
+/// Short pointer calls in these functions may take the node's time.
 fn discover_in(
     node: &Node,
     functions: &[Location],

@@ -1,4 +1,4 @@
-//! Which open intervals are to be looked at: those that have lasted long, the longest first, each less and less often.
+//! Selects the open intervals to look at: the longest first, each at growing distances.
 
 use std::collections::HashMap;
 
@@ -35,8 +35,8 @@ struct LookedAt {
 }
 
 impl DueIntervals {
-    /// Those of the open intervals, each with its ring and its beginning (ticks), that have lasted for `bound` ticks and are due at
-    /// `now`, longest first, at most [`LOOKS_AT_ONCE`].
+    /// The open intervals that have lasted for `bound` ticks and are due at `now`, longest first, at most
+    /// [`LOOKS_AT_ONCE`]. `open`: ring and beginning (ticks) of each open interval.
     pub fn poll(&mut self, open: &[(usize, u64)], bound: u64, now: u64) -> Vec<Due> {
         self.looked_at
             .retain(|ring, known| open.contains(&(*ring, known.since)));

@@ -1,15 +1,17 @@
-//! Stacks of intervals that are slow already, seen while they last, from outside and without stopping them.
+//! Stacks of intervals that are slow already. They are read while the interval lasts, from outside and without stopping
+//! it.
 //!
-//! A thread's ring says when its open interval began. Some tens of times a second the session looks which intervals have lasted for
-//! longer than most of the variance asks for ([`evenkeel_analysis::Analysis::slow_from_ticks`]), and at the stacks of the longest:
+//! A thread's ring says when its open interval began. Some tens of times a second, the session checks which intervals
+//! exceed the latency that most of the variance lies above ([`evenkeel_analysis::Analysis::slow_from_ticks`]). It reads
+//! the stacks of the longest ones:
 //!
-//! - A thread that is **blocked** is shown by the kernel (`/proc/PID/task/TID/syscall`), and its stack is read
-//!   (`/proc/PID/mem`). Nothing is believed if it has moved on meanwhile.
-//! - A thread that **runs** is sampled by a perf event with user registers and user stack. Where the system does not permit these,
-//!   it is seen at its next system call.
+//! - The kernel shows a **blocked** thread (`/proc/PID/task/TID/syscall`), and its stack is read (`/proc/PID/mem`). The
+//!   stack is discarded if the thread has moved on since.
+//! - A perf event with user registers and user stack samples a **running** thread. Where the system does not permit
+//!   such events, the thread is seen at its next system call.
 //!
-//! One stall shows the whole path from the interval's function to where it stands, through pointers, the loops of interpreters and
-//! linkage tables: refinement times the calls along it at once, and reports name it.
+//! One stall shows the whole path from the interval's function to the present call, through pointers, interpreter loops
+//! and linkage tables. Refinement times the calls along it at once, and reports name it.
 //!
 //! ```text
 //! due    which intervals are looked at, and when again
@@ -35,11 +37,11 @@ use due::{Due, DueIntervals};
 use look::{Look, Running};
 pub use paths::{Files, Step};
 
-/// Time between two polls, at the least.
+/// Shortest time between two polls.
 const PERIOD: Duration = Duration::from_millis(20);
 /// Looking takes at most one part in this many of the time.
 const PART_OF_TIME: u32 = 100;
-/// Time between two polls, at the most: the first look at a program reads its files.
+/// Longest time between two polls: the first look at a program reads its files.
 const REST_MAX: Duration = Duration::from_millis(200);
 /// Threads that are sampled at a time.
 const RUNNING_MAX: usize = 4;
@@ -51,9 +53,9 @@ pub struct SlowStack {
     pub path: Vec<Step>,
     /// Number of the interval among those that were looked at, from 0.
     pub interval: u64,
-    /// How long it had lasted, ticks.
+    /// How long it has lasted, ticks.
     pub age: u64,
-    /// How much of that had passed since it was looked at before.
+    /// The part of this time since the last look.
     pub unseen: u64,
 }
 
@@ -68,18 +70,18 @@ pub struct SlowIntervals {
     refused: Option<Refused>,
 }
 
-/// Why stacks cannot be seen.
+/// The reason why stacks cannot be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The process.
     pub pid: u32,
-    /// What the system said.
+    /// The system's error.
     pub why: String,
 }
 
 impl SlowIntervals {
-    /// Stacks that were seen since this was last called, which should be often. `bound`: how long an interval has lasted, in ticks,
-    /// from which on it is slow.
+    /// Stacks that were seen since the last call, which should be recent. `bound`: duration, in ticks, from which on an
+    /// interval is slow.
     pub fn poll(
         &mut self,
         bound: u64,
@@ -113,12 +115,12 @@ impl SlowIntervals {
         stacks.collect()
     }
 
-    /// Whether a thread is sampled, of which a stack may be there soon.
+    /// Whether a thread is being sampled, so that a stack may arrive soon.
     pub fn is_sampling(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// Why stacks of a process could not be seen.
+    /// The reason why stacks of a process could not be seen.
     pub fn refused(&self) -> Option<&Refused> {
         self.refused.as_ref()
     }

@@ -1,4 +1,4 @@
-//! From the calls on a stack to the path of functions that it shows.
+//! Derives the path of functions from the calls on a stack.
 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -16,11 +16,11 @@ const FILES_MAX: usize = 1024;
 /// A function on a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its name; that of its file, where nothing else is known.
+    /// Its name, or that of its file if no other is known.
     pub name: String,
     /// The function, if its calls may be timed.
     pub function: Option<Location>,
-    /// Where in its file it makes the next call, or stands: an address inside of the instruction.
+    /// Place of the next call in its file, or of the present instruction: an address inside of the instruction.
     pub at: u64,
 }
 
@@ -32,8 +32,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// The path that calls, innermost first, show: outermost first, from the interval's function on, if it is among them, to the
-    /// first function of the system that they end in. Agents' own functions are none of the target's.
+    /// The path, outermost first, from `calls`, innermost first. It begins with the interval's function, if that is
+    /// among them, and ends with the first function of the system. The agent's own functions are left out.
     pub fn path(
         &mut self,
         calls: &[CodeAddress],

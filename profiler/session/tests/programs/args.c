@@ -2,18 +2,18 @@
 // build: gcc -O1 -g args.c
 //
 // Four intervals, each N times:
-//   execute_sql(const char *)   literals differ, so that N statements are three classes: 1/4 SELECT (20,000 ticks),
-//                               1/4 UPDATE (60,000), 1/2 INSERT (10,000); no variance within a class.
-//                               Mean 25,000; variance between classes 20,000^2 + 60,000^2 by quarters and
-//                               10,000^2 by half, less 25,000^2: 1e8 + 9e8 + 0.5e8 - 6.25e8 = 4.25e8.
-//   execute_command(int, long)  first argument 1, 2, 3 or 4: as many times 10,000 ticks; variance 1.25e8 by class
-//   execute_packet(packet)      the same statements in the same order, prepared: the packet is no text. The statement's text is what
-//                               look_up(number, sql) is called with, and where `current_sql` points to. A second statement is looked
-//                               up in each, which is none of the interval's classes. As long as those of execute_sql.
-//   look_at(const char *)       pointers that cannot be read to a final zero: NULL, small numbers, a non-canonical
-//                               address, kernel addresses, unmapped and protected pages, a string that runs into a
-//                               protected page; and strings that can: empty, not UTF-8, 1 MiB long. The program never
-//                               reads them; a profiler that does has to survive.
+//   execute_sql(const char *)   The literals differ, so N statements are three classes without variance within a class.
+//                               1/4 SELECT (20,000 ticks), 1/4 UPDATE (60,000), 1/2 INSERT (10,000). The mean is 25,000.
+//                               Variance between classes: (20,000^2 + 60,000^2) / 4 + 10,000^2 / 2 - 25,000^2
+//                               = 1e8 + 9e8 + 0.5e8 - 6.25e8 = 4.25e8.
+//   execute_command(int, long)  The first argument, 1 to 4, times 10,000 ticks. Variance 1.25e8 by class.
+//   execute_packet(packet)      The same statements in the same order, prepared: the packet is not text. look_up(number, sql) gets
+//                               the statement's text, and `current_sql` points to it. Each interval also looks up a second
+//                               statement, which is not a class of intervals. Latencies as for execute_sql.
+//   look_at(const char *)       Pointers without a readable final zero: NULL, small numbers, a non-canonical address, kernel
+//                               addresses, unmapped and protected pages, a string that runs into a protected page.
+//                               Strings that are readable: empty, not UTF-8, 1 MiB long. The program never reads them.
+//                               A profiler that reads them must survive.
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>

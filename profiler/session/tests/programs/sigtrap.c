@@ -1,13 +1,13 @@
-// A target with a SIGTRAP handler and breakpoints of its own, and threads that block every signal.
+// A target with its own SIGTRAP handler and breakpoints, and with a thread that blocks all signals.
 // build: gcc -O1 -g -pthread sigtrap.c
 //
 // Interval: run_interval > work. Two threads:
-//   main     executes an int3 of its own in every 8th interval; its handler counts it: N / 8 traps exactly. The handler is
-//            installed with every signal in sa_mask and asks for its old action, which a profiler must answer
-//            with SIG_DFL. Half-way it is replaced by a second handler of the older kind (without SA_SIGINFO).
-//   blocked  has blocked all signals with pthread_sigmask: a breakpoint that strikes it ends the process, so a profiler that
-//            patches live must not let that happen. It runs N intervals as well.
-// Where more intervals are asked for than N, both begin anew.
+//   main     It executes its own int3 in every 8th interval, and its handler counts exactly N / 8 traps. The handler is
+//            installed with all signals in sa_mask. The old action must be reported as SIG_DFL, also under a profiler.
+//            Half-way it is replaced by a second handler of the older kind (without SA_SIGINFO).
+//   blocked  It has blocked all signals with pthread_sigmask, so a breakpoint on it would end the process. A profiler that
+//            patches running code must prevent that. It runs N intervals, too.
+// If more than N intervals are wanted, both run again.
 #include <pthread.h>
 #include <signal.h>
 
@@ -41,7 +41,7 @@ static void on_trap_old(int signal) {
     wrong = wrong + (signal != SIGTRAP);
 }
 
-// What the blocked thread is to run, and what came of it so far.
+// The blocked thread's intervals, and the checksum of its results so far.
 struct blocked {
     unsigned long first, count;
     uint64_t checksum;
@@ -58,10 +58,10 @@ static void *serve_blocked(void *argument) {
     return NULL;
 }
 
-// Whether the handlers that were in place were the target's own.
+// Whether the replaced handlers were the default one, and the target's own one.
 static int was_default, was_ours = 1;
 
-// One run of both; the main thread's checksum goes on from `checksum`.
+// One run of both threads; the main thread's checksum continues from `checksum`.
 static uint64_t run(struct blocked *blocked, uint64_t checksum) {
     unsigned long first = blocked->first, count = blocked->count;
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO}, before;

@@ -1,4 +1,4 @@
-// What the known-answer programs share: exact busy waiting, deterministic choices, a checksum of results.
+// Shared by the known-answer programs: exact busy waiting, deterministic choices, a checksum of results.
 #ifndef SPIN_H
 #define SPIN_H
 
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-// A function the compiler keeps as it is: not inlined, not cloned, nothing assumed about its registers.
+// A function that the compiler does not optimise across calls: not inlined or cloned, no assumptions about registers.
 #define FUNCTION __attribute__((noinline, noipa))
 
 // Busy for `ticks` of the time stamp counter, whatever the processor's frequency does.
@@ -27,8 +27,8 @@ static inline __attribute__((always_inline)) long system_call(long number, long 
     return number;
 }
 
-// A thread that waits in a loop, for as long as the machine likes, must not fill its ring with records of that. A full ring loses
-// records, and the intervals with them.
+// Yields without a record. A thread may wait in a loop for a long time, and records of the loop would fill its ring. A full
+// ring loses records, and the intervals with them.
 static inline __attribute__((always_inline)) void give_way(void) {
     system_call(SYS_sched_yield, 0, 0, 0);
 }
@@ -42,8 +42,8 @@ static inline uint64_t next_random(uint64_t *state) {
 }
 
 // A balanced design: each group of 16 draws holds every number 0..15 once, in a pseudo-random order. So over any
-// multiple of 16 intervals the four bits are exactly balanced and exactly uncorrelated, and planted variances are not
-// only expected but met.
+// multiple of 16 intervals the four bits are exactly balanced and exactly uncorrelated. The planted variances are therefore
+// exact, not only expected.
 struct design {
     uint64_t state;
     unsigned used;
@@ -71,7 +71,7 @@ static inline uint64_t mix(uint64_t checksum, uint64_t value) {
 
 #define CHECKSUM_START 0xCBF29CE484222325u
 
-// The number of intervals: the first argument, or the program's own. Makes the file that READY names: the program has begun.
+// The number of intervals: the first argument, or `otherwise`. Creates the file that READY names when the program has begun.
 static inline unsigned long intervals(int argc, char **argv, unsigned long otherwise) {
     const char *ready = getenv("READY");
     if (ready) {
@@ -80,7 +80,7 @@ static inline unsigned long intervals(int argc, char **argv, unsigned long other
     return argc > 1 ? strtoul(argv[1], NULL, 10) : otherwise;
 }
 
-// Passes of the profiler over the rings: its main thread, that of the parent's, sleeps after each. -1 where nobody looks.
+// Passes of the profiler over the rings: the parent's main thread sleeps after each pass. -1 without a readable parent.
 static inline long drains(void) {
     char path[32], text[4096];
     snprintf(path, sizeof path, "/proc/%ld/status", system_call(SYS_getppid, 0, 0, 0));
@@ -96,14 +96,14 @@ static inline long drains(void) {
     return found ? atol(found + sizeof sleeps - 1) : -1;
 }
 
-// A program whose intervals write more than some fifty records each says how few of them a ring has room for.
+// Intervals that a ring has room for. A program with more than some fifty records an interval defines a smaller number.
 #ifndef PACE_INTERVALS
 #define PACE_INTERVALS 250
 #endif
 #define PACE_AHEAD 4
 
-// With PACED in the environment, a program is never more than PACE_AHEAD times PACE_INTERVALS ahead of the profiler, so that no ring is
-// full however slowly it gets on: what was written by then has been taken in by a pass that began later, hence after two sleeps.
+// With PACED in the environment, a program is at most PACE_AHEAD times PACE_INTERVALS ahead of the profiler. So no ring is full, however
+// slow the profiler is. After two sleeps of its main thread, a complete pass has read all records that were written before.
 static inline void pace(unsigned long done) {
     static long at[PACE_AHEAD];
     if (done % PACE_INTERVALS || !getenv("PACED")) {
@@ -117,9 +117,9 @@ static inline void pace(unsigned long done) {
     *then = now;
 }
 
-// Whether to run one more interval: until `*count` are done, and then as many again and again until the file exists that
-// UNTIL names, if it names one, and once more. So a run lasts until whoever watches it has seen enough, however fast the machine is,
-// and what was learned last is seen in a whole block of intervals.
+// Whether to run one more interval. If UNTIL names a file, blocks of `*count` intervals are repeated until the file exists, and
+// then once more. So a run lasts until the test has seen enough, however fast the machine is, and the last change is seen in a
+// whole block of intervals.
 static inline int more(unsigned long done, unsigned long *count) {
     pace(done);
     if (done < *count) {

@@ -1,13 +1,13 @@
-// What to blame is two calls deep in a thread that works for no interval.
+// The cause is two calls deep in a thread outside of intervals.
 // build: gcc -O1 -g -pthread waits_holder.c
 //
 // With NAMED defined the background thread names itself, as a worker of a pool does.
-// Interval: run_interval > take > pthread_mutex_lock, and nothing else. A background thread holds the mutex when the interval begins, in
-//   keep_house > hold_locked > sweep, 50,000 ticks, and > write_out > flush_page
+// Interval: run_interval > take > pthread_mutex_lock, and nothing else. A background thread holds the mutex when the interval begins.
+// It runs keep_house > hold_locked, which calls sweep for 50,000 ticks and then write_out > flush_page:
 //   flush_page  3,000,000 or 9,000,000 ticks, each in half of the intervals of a balanced design: mean 6,000,000, variance 9e12
-// The clock of both starts when the interval has begun. So at least 6,000,000 ticks of the mean latency are flush_page's, and on a
-// quiet machine all of the variance; the interval does not call it, and keep_house is in no interval. They are milliseconds, so that
-// they can be seen beside the time slices of a busy machine.
+// Both start when the interval has begun. So flush_page has at least 6,000,000 ticks of the mean latency, and on a quiet machine all of
+// the variance. The interval does not call flush_page, and keep_house is outside of intervals. The times are milliseconds, which are
+// long compared with the time slices of a busy machine.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,13 +1,13 @@
-// More spinning threads than processors: one that could run and has no processor, and one that spins for a lock whose holder has none.
+// More spinning threads than processors. One is runnable without a processor; one spins for a lock whose holder is preempted.
 // build: gcc -O1 -g -pthread waits_preempted.c
 //
 // Three threads share one processor and never give it away: main with the interval, the holder of a spin lock, and one more.
-// Interval: run_interval > crunch, a fixed number of steps, then pthread_spin_lock. The holder has had the lock since before the
-// interval; when it is wanted, it works on in hold, the same number of steps, and releases it.
-//   crunch needs C of processor time, and gets a third of the processor: C its own and about 2 C "runnable, waiting for a CPU" below it
-//   the wait for the lock is the holder's: hold, H of its own, and "runnable, waiting for a CPU" below it while main spins or the third runs
-// So half of the threads' time and more is nobody's function. The truth file has what the program itself saw, an interval a line:
-// the latency and the duration of crunch, in ticks, C and H, in nanoseconds of processor time as the kernel counts it.
+// Interval: run_interval > crunch, a fixed number of steps, then pthread_spin_lock. The holder took the lock before the interval.
+// When main wants the lock, the holder runs hold, the same number of steps, and releases it.
+//   crunch needs C of processor time on a third of the processor: own time C, and below it about 2 C "runnable, waiting for a CPU"
+//   the lock wait has the holder's hold below it: own time H, and "runnable, waiting for a CPU" while main or the third thread runs
+// So more than half of the threads' time is in no function. The truth file has a line for each interval, as the program saw it.
+// The latency and the duration of crunch are in ticks; C and H are nanoseconds of processor time by the kernel's count.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

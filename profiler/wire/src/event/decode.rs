@@ -20,9 +20,8 @@ pub trait Sink {
 
 /// Decodes the stream of one thread, which may be cut anywhere. What has no meaning is left out.
 ///
-/// An event is passed on as soon as it is surely complete. A wake, an enqueue, an end or a turn to an interval is
-/// complete with its last record. An event that may have a label or a second object is complete with the record after
-/// it.
+/// An event is passed on when it is certainly complete. A wake, an enqueue, an end or a turn to an interval is complete
+/// with its last record. An event that may have a label or a second object is complete with the record after it.
 #[derive(Debug, Default)]
 pub struct Decoder {
     group: Option<Group>,

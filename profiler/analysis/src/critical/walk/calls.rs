@@ -26,7 +26,7 @@ impl<'a> Walk<'a> {
         nest
     }
 
-    /// `is_part`: the path may meet the call again, or has met it.
+    /// Enters one call. `is_part`: the path may meet the call again, or has met it.
     pub(super) fn enter_call(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -49,7 +49,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// The place of a call of which a part was met: it counts once at each place.
+    /// The place of a call that may be met in several parts; the call is counted once at each place.
     pub(super) fn part_of_call(
         &mut self,
         above: Place,
@@ -64,7 +64,7 @@ impl<'a> Walk<'a> {
         place
     }
 
-    /// The path turns away from calls in the middle, and may meet them again.
+    /// Marks the open calls as partly met: the path leaves them in the middle, and may meet them again.
     pub(super) fn cut_calls(&mut self, cursor: &Cursor<'a>) {
         let calls = cursor.frames.iter();
         let calls = calls.filter(|frame| matches!(frame.what, Enclosing::Call(_)));

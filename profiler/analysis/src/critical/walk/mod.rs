@@ -1,7 +1,7 @@
 //! The critical path of one interval, walked backwards: an exact partition of its time (dissertation 2.3.3.3, algorithm 2).
 //!
-//! The walk stands at a moment `now`, at first the interval's end, and on a stack of **cursors**, each a thread read backwards.
-//! The topmost cursor spends the time down to the next thing it meets, and `now` moves down to it:
+//! The walk has a current time `now`, at first the interval's end, and a stack of **cursors**, each a thread read
+//! backwards. The topmost cursor spends the time down to the next event, and `now` moves down to it:
 //! ```text
 //! running             to the innermost call on the stack of the thread
 //! asleep in a call    ended by another thread, as the kernel saw: a new cursor, as below; else to what the kernel calls it
@@ -12,14 +12,16 @@
 //! a turn to another   the interval's thread does something else, back to where the interval's last segment ended, on
 //! interval            whichever thread that was; the cursor goes on there
 //! ```
-//! Each moment is spent once, so what is spent adds up to the latency exactly.
+//! Each point in time is spent once, so the parts add up to the latency exactly.
 //!
-//! **Deviations from algorithm 2.** It is recursive; this is iterative and bounded ([`HOPS_MAX`], [`STEPS_MAX`]). It stops where
-//! the waker turned to another interval and looks for that one's earlier segments; here the question is what the waker's
-//! *thread* did while the waiter was blocked, so its time before is recorded under the interval (or none) that it served then. It drops a
-//! segment that does not work for the interval; here what the interval's thread did instead is shown under "waiting for its
-//! turn", with the waits that ended in between followed like any other: so the path leads along wake-ups to an interval's
-//! last segment even if no task queue was recorded, and need not touch the segment in which the interval began (figure 2.2).
+//! **Deviations from algorithm 2.** The paper's algorithm is recursive; this one is iterative and bounded
+//! ([`HOPS_MAX`], [`STEPS_MAX`]). Two more differences follow from its purpose.
+//! - The paper stops where the waker turned to another interval, and looks for earlier segments of the waker's
+//!   interval. Here the question is what the waker's *thread* did while the waiter was blocked. Its earlier time is
+//!   recorded under the interval (or none) that it served then.
+//! - The paper drops segments that are not part of the interval. Here they are shown under "waiting for its turn", and
+//!   their waits are followed like any other. So the path follows wakes to the interval's last segment even without a
+//!   recorded task queue. It need not include the segment in which the interval began (figure 2.2).
 
 mod calls;
 mod moves;
@@ -37,9 +39,9 @@ use crate::intervals::interval::{Extent, Reason, Serving};
 use crate::sums::paths::Paths;
 use crate::sums::vectors::{Place, Vectoriser};
 
-/// Waits followed into one another, at most: a lock whose holder waits for a lock whose holder waits ...
+/// Waits followed into one another, at most: a lock's holder may wait for another lock, whose holder waits, and so on.
 pub const HOPS_MAX: usize = 12;
-/// Steps of one walk, at most; what is left then is "not seen". Enough for as many calls as one thread keeps.
+/// Steps of one walk, at most; the rest is "not seen". Enough for as many calls as one thread keeps.
 pub const STEPS_MAX: u32 = 1 << 22;
 
 /// A walk.
@@ -51,15 +53,15 @@ pub struct Walk<'a> {
     path: &'a mut Path,
     /// The interval's own place.
     root: Place,
-    /// Everything later is spent, ticks.
+    /// The time after this is spent, ticks.
     now: u64,
     steps: u32,
     hops: usize,
-    /// Calls of which only a part was met, by place, thread and start.
+    /// Calls that the path met in parts, by place, thread and start.
     parts: FxHashSet<(Place, u64, u64)>,
 }
 
-/// What a step of a cursor leads to.
+/// Result of a step of a cursor.
 enum Next<'a> {
     Again,
     Done,
@@ -67,7 +69,8 @@ enum Next<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks `subject`: its times go into `vectoriser`, begun here, what else there is to report into `path`, begun by the caller.
+    /// Walks `subject`. Its times go into `vectoriser`, which is begun here, and everything else into `path`, begun by
+    /// the caller.
     ///
     /// # Errors
     /// Where the interval has to be left out: its own calls do not nest, or its own records were lost.

@@ -81,7 +81,7 @@ impl<'a> Walk<'a> {
         match cursor.role {
             CursorRole::Foreign | CursorRole::Gap | CursorRole::Origin => self.rebase(cursor),
             CursorRole::Own if serves => {}
-            // The segment begins with a task: the walk goes on where it was enqueued.
+            // The segment begins with a task: the walk continues where the task was enqueued.
             CursorRole::Own if self.takes_up_task(cursor) => {}
             CursorRole::Own => {
                 let begin = self.subject.begin;
@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether the thread took up a task that somebody enqueued, between `cursor.at` and its turn before.
+    /// Whether the thread took up an enqueued task between `cursor.at` and its previous turn.
     pub(super) fn takes_up_task(&self, cursor: &Cursor<'a>) -> bool {
         let timeline = cursor.timeline();
         let numbers = (0..cursor.mark).rev();
@@ -110,15 +110,16 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Who enqueued what the cursor's thread took up at this time, by the mark with this number. What the thread itself enqueued behind it, in
-    /// the same tick, is another task.
+    /// The enqueue of the task that the cursor's thread took up at this time, by the mark with this number. An enqueue
+    /// by the same thread in the same tick but after this mark is another task.
     fn origin(&self, cursor: &Cursor<'a>, task: Object, time: u64, number: u64) -> Option<Release> {
         let origin = self.past.enqueued.last_of_any(task, time)?;
         let is_behind = origin.thread == cursor.thread && origin.mark > number;
         (!is_behind).then_some(origin)
     }
 
-    /// Follows created-by. Inside an interval that stays on its thread the thread's own waits show why it waited.
+    /// Follows a task to its enqueue. If the interval stays on its thread, the thread's own waits explain the time
+    /// instead.
     pub(super) fn meet_dequeue(&mut self, cursor: &mut Cursor<'a>, task: Object) {
         let own = cursor.role != CursorRole::Foreign;
         if cursor.role == CursorRole::Gap || own && self.is_home() {
@@ -158,7 +159,7 @@ impl<'a> Walk<'a> {
         self.enclose(cursor, opens.map(|open| (open.start, open.probe)));
     }
 
-    /// Goes on with another part of the past, below a mark; nothing encloses it yet.
+    /// Moves the cursor to another part of the past, below a mark; no call or wait encloses it yet.
     pub(super) fn go_to(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -176,7 +177,7 @@ impl<'a> Walk<'a> {
         cursor.frames.clear();
     }
 
-    /// A cursor is at its end; after a gap it goes on at the interval's segment before.
+    /// The cursor is at its end; after a gap it continues with the interval's previous segment.
     pub(super) fn reached_lower(&mut self, cursor: &mut Cursor<'a>) -> Result<Next<'a>, Reason> {
         let begin = self.subject.begin;
         let Serving::Keyed(key) = self.subject.serving else {

@@ -1,4 +1,4 @@
-//! Spending time: down to the next thing met, in the innermost call or wait, and not while the kernel says otherwise.
+//! Spends time down to the next event: in the innermost call or wait, except where the kernel reports another state.
 
 use super::super::cursor::{Cursor, Enclosing};
 use super::super::path::Piece;
@@ -25,8 +25,8 @@ impl<'a> Walk<'a> {
         Next::Again
     }
 
-    /// Spends down to `floor` on a thread that runs, but for when the kernel says that it did not; only down to where another
-    /// thread woke it, if one did.
+    /// Spends down to `floor` on a running thread, except for the time that the kernel reports as switched out. Stops
+    /// at a sleep that another thread ended, to follow the waker.
     fn unwind_running(&mut self, cursor: &mut Cursor<'a>, floor: u64, place: Place) -> Next<'a> {
         while self.now > floor {
             let span = cursor.past.spans.last_before(self.now);
@@ -51,12 +51,12 @@ impl<'a> Walk<'a> {
         Next::Again
     }
 
-    /// The same in a wait that is spent running: nobody is followed who ended a sleep in it.
+    /// The same in a wait that is spent running (a spin lock): wakers of sleeps in it are not followed.
     pub(super) fn spend_running(&mut self, cursor: &Cursor<'a>, floor: u64, place: Place) {
         self.spend_around(cursor, floor, place, |off| Some(State::of_off(off)));
     }
 
-    /// The same on a thread of which it is known that it does not run: only that it could have is news.
+    /// The same in a wait where the thread is known not to run: only preemption is shown separately.
     pub(super) fn spend_waiting(&mut self, cursor: &Cursor<'a>, floor: u64, place: Place) {
         self.spend_around(cursor, floor, place, |off| {
             (off == Off::Preempted).then_some(State::Preempted)
@@ -92,7 +92,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Everything down to `floor` that is not yet spent goes to `place`.
+    /// Adds all unspent time down to `floor` to `place`.
     pub(super) fn spend(&mut self, floor: u64, thread: u64, place: Place) {
         if floor >= self.now {
             return;

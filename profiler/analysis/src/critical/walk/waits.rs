@@ -1,4 +1,4 @@
-//! Waits: who ended them, and the way to what that one did meanwhile.
+//! Waits: their wakers, and the cursors that follow what a waker did during the wait.
 
 use std::ops::Range;
 
@@ -60,8 +60,8 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// A wait with those who ended it. A thread may wake before that, by a timer or by a signal, and go on waiting for the same: it was
-    /// released when the last of these waits was.
+    /// A wait with its wakers. A timer or a signal may wake a thread early, so that it waits again for the same object.
+    /// The last of these waits has the waker of all.
     fn met(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         met
     }
 
-    /// Enters the wait in which a thread is at a moment at which it said nothing: its mark comes later.
+    /// Enters the wait in which a thread is at a time without a mark of its own: the wait's mark comes later.
     fn enter_wait(&mut self, cursor: &mut Cursor<'a>) {
         let timeline = cursor.timeline();
         let later = (cursor.mark..timeline.marks_end()).take(MARKS_SCANNED);
@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// What a wait of another thread is, while the interval is blocked until that thread releases it.
+    /// The state of another thread's wait, while the interval is blocked until that thread releases it.
     fn of_another(&self, cursor: &Cursor<'a>, met: &Met) -> State {
         let thread = cursor.past;
         let is_message =
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The rest of what a cursor stands for was spent by another machine, whatever else the thread did meanwhile.
+    /// Attributes the rest of the cursor's time to another machine, whatever else the thread did then.
     fn leave_target(&mut self, cursor: &mut Cursor<'a>) {
         let place = self.state(cursor.innermost(), State::Remote);
         self.spend_waiting(cursor, cursor.lower, place);
@@ -162,7 +162,7 @@ impl<'a> Walk<'a> {
         cursor.leave(0);
     }
 
-    /// For the view of who waits for whom.
+    /// Records a wait for the whole-run view.
     pub(super) fn see_wait(
         &mut self,
         cursor: &Cursor<'a>,
@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// A cursor for the waker of a wait whose place is `wait`; nothing where it cannot be followed.
+    /// A cursor for the waker of a wait whose place is `wait`; `None` if it cannot be followed.
     pub(super) fn follow(&mut self, ending: Ending, wait: Place, lower: u64) -> Option<Cursor<'a>> {
         if self.hops >= HOPS_MAX {
             return None;
@@ -220,7 +220,7 @@ impl<'a> Walk<'a> {
         Some(cursor)
     }
 
-    /// The place of a sleep that no call announced as a wait, down to `cursor.at`: the kernel saw who ended it.
+    /// The place of a sleep without an announced wait, down to `cursor.at`; the kernel reported the waker.
     pub(super) fn unannounced(
         &mut self,
         cursor: &Cursor<'a>,
@@ -247,7 +247,7 @@ impl<'a> Walk<'a> {
     ) -> Next<'a> {
         let mut known = endings.into_iter().flatten();
         let until = self.now.min(cursor.at);
-        // The first release at or after this moment is what it was waited for; a release before it came too early.
+        // The first release at or after this time ended the wait; an earlier release came too soon.
         let Some(ending) = known.find(|ending| ending.time >= until) else {
             let latest = endings[1].map_or(floor, |ending| ending.time.max(floor));
             match endings[1] {
@@ -277,14 +277,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Marks looked at for the wait that a thread was in, at most.
+/// Marks examined, at most, for the wait that a thread was in.
 const MARKS_SCANNED: usize = 64;
 
-/// A wait as it was met.
+/// A wait that the walk met.
 struct Met {
     object: Object,
     endings: Endings,
-    /// What ended it, or the last of the waits that it was the first of.
+    /// The wake that ended it, or the last of the waits that continue it.
     release: Option<Ending>,
 }
 
@@ -292,12 +292,12 @@ fn is_of_bytes(kind: Kind) -> bool {
     matches!(kind, Kind::Socket | Kind::Pipe)
 }
 
-/// Where no thread said that it ended a wait, the kernel may know which one ended the last sleep in it.
+/// The waker of the last sleep in a wait by the kernel's report, used if no thread announced the wake.
 fn ended_by_kernel(cursor: &Cursor<'_>, start: u64, end: u64) -> Option<Ending> {
     ended_sleep(cursor, cursor.past.spans.last_sleep(start, end)?)
 }
 
-/// The same of one sleep.
+/// The waker of one sleep by the kernel's report.
 pub(super) fn ended_sleep(cursor: &Cursor<'_>, sleep: SwitchedOut) -> Option<Ending> {
     let thread = sleep.by.filter(|&by| by != cursor.thread)?;
     Some(Ending {

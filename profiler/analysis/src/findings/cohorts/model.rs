@@ -1,4 +1,4 @@
-//! What a profile has of slow intervals beside ordinary ones.
+//! The comparison of slow intervals with ordinary ones, as a profile has it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub struct Cohorts {
     pub slow: Group,
     /// The middle half.
     pub middle: Group,
-    /// The same by function, as findings divide time, each with its own time alone: largest magnitude first.
+    /// The same by function: own times by context, as findings divide them, largest magnitude first.
     pub causes: Vec<Difference>,
     /// Nodes by how much of the difference they make up, largest magnitude first.
     pub nodes: Vec<Difference>,
@@ -22,7 +22,7 @@ pub struct Cohorts {
 pub struct Group {
     /// How many.
     pub intervals: u64,
-    /// Their latencies, at least.
+    /// Their smallest latency.
     pub from_ns: f64,
     /// Their mean latency.
     pub mean_ns: f64,
@@ -45,12 +45,12 @@ pub struct Difference {
     pub middle_calls: f64,
     /// Its part of the difference of the mean latencies.
     pub part: f64,
-    /// Of the difference in time, what is more calls.
+    /// The part of the difference in time that is due to more calls.
     pub more_often_ns: f64,
-    /// Of the difference in time, what is longer calls.
+    /// The part of the difference in time that is due to longer calls.
     pub longer_ns: f64,
-    /// The middle never does it.
+    /// The middle half never calls it.
     pub only_slow: bool,
-    /// One call below it carries nearly all of it: it only passes that on.
+    /// One call below it carries nearly all of the difference.
     pub passes_on: bool,
 }

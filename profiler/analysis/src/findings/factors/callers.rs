@@ -1,8 +1,8 @@
-//! Whose calls a factor sums: its contribution, divided among the functions that reach it.
+//! Divides a factor's contribution among the functions that call it.
 //!
-//! A contribution is a sum over nodes (equation 2.4), so it is divided by dividing the nodes: the parts keep their signs and
-//! add up to it. Where the nearest caller is the same for all of them (a wrapper), those who call that one explain more, and so on up.
-//! Waits, and calls through pointers to what is not known, are no callers.
+//! A contribution is a sum over nodes (equation 2.4), so it is divided by dividing the nodes. The parts keep their
+//! signs and add up to it. If all nodes have the same nearest caller (a wrapper), the callers of that function explain
+//! more, and so on up. Waits, and pointer calls with an unknown callee, are not callers.
 
 use super::functions::Functions;
 use super::terms::Term;
@@ -33,7 +33,7 @@ impl Group<'_> {
     }
 }
 
-/// Callers of a factor's nodes, largest contribution first; none where there is only one all the way up.
+/// Callers of a factor's nodes, largest contribution first; empty if all nodes have the same callers up to the root.
 pub(super) fn callers(
     terms: &[Term],
     tree: &VarianceTree<'_>,
@@ -57,14 +57,14 @@ pub(super) fn callers(
     callers
 }
 
-/// The nearest caller of a call; its own earlier calls, where it is recursive, are none.
+/// The nearest caller of a call. For a recursive function, earlier calls of the function itself are skipped.
 pub(super) fn nearest(part: Part, tree: &VarianceTree<'_>, functions: &Functions) -> Option<u32> {
     chain(Term::Variance(part), tree, functions)
         .first()
         .copied()
 }
 
-/// The lowest level with several callers; below it all nodes have the same.
+/// Divides the nodes at the lowest level with several callers; below it, all nodes have the same callers.
 fn divided(nodes: &[Reached]) -> Vec<Group<'_>> {
     let levels = nodes.iter().map(|node| node.callers.len()).max();
     let mut by_level = (0..levels.unwrap_or(0)).map(|level| by_caller(nodes, level));
@@ -74,7 +74,7 @@ fn divided(nodes: &[Reached]) -> Vec<Group<'_>> {
 fn by_caller(nodes: &[Reached], level: usize) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for node in nodes {
-        // Chains that are the same below this level all end at the root.
+        // Chains that are equal below this level all end at the root.
         let Some(&caller) = node.callers.get(level) else {
             continue;
         };
@@ -89,12 +89,12 @@ fn by_caller(nodes: &[Reached], level: usize) -> Vec<Group<'_>> {
     groups
 }
 
-/// The functions that lead to a node, each once where one calls itself, the nearest first, the root last.
+/// The functions that lead to a node, the nearest first, the root last; recursive calls are listed once.
 fn chain(term: Term, tree: &VarianceTree<'_>, functions: &Functions) -> Vec<u32> {
     let above = |node: u32| (node != ROOT).then(|| tree.paths.get(node).parent);
     let (own, mut next) = match term {
         Term::Variance(part @ Part::Call(node)) => (Some(functions.id(part)), above(node)),
-        // The own time of a function is called by whoever calls the function.
+        // The callers of a function's own time are those of the function.
         Term::Variance(Part::Body(node)) => (Some(functions.id(Part::Call(node))), above(node)),
         // Two sites of one function.
         Term::Covariance(part @ Part::Call(node), other)

@@ -1,7 +1,7 @@
-//! The tree as a table: what a node is to whoever sums factors by himself, in SQL.
+//! The tree as a table, for users who sum factors themselves in SQL.
 //!
-//! Each node has two parts, what it is with everything below it and its own time ([`Part`]); a factor is a function's, and so is a part.
-//! Which parts are half of a factor, and whose, is decided here, so that a query need only add up.
+//! Each node has two parts: its inclusive time and its own time ([`Part`]). A part belongs to a function, as a factor
+//! does. This table says which parts belong to a factor, or to half of one, so that a query need only add up.
 
 use super::functions::Functions;
 use super::is_ranked;
@@ -14,7 +14,7 @@ use crate::sums::paths::ROOT;
 pub struct DescribedNode {
     /// The node.
     pub node: u32,
-    /// The node above; nothing at the root.
+    /// The node above; `None` at the root.
     pub parent: Option<u32>,
     /// Calls from the root.
     pub depth: u32,
@@ -30,23 +30,23 @@ pub struct DescribedNode {
     pub line: Option<u32>,
     /// What the time is spent on.
     pub kind: Kind,
-    /// The function whose variance it is part of.
+    /// The function that the node's variance belongs to.
     pub function: String,
     /// Height of the function in the static call graph, raised above those seen below it; at the root, above all.
     pub height: u32,
-    /// It can be a factor, or half of one.
+    /// Whether it can be a factor, or half of one.
     pub is_ranked: bool,
-    /// It lies below another call of its function: its variance is part of that one's.
+    /// Whether it lies below another call of its function, whose variance includes its own.
     pub is_nested: bool,
-    /// Calls below it, or states, have been timed: its own time is a part beside them.
+    /// Whether timed calls, or states, lie below it: its own time is then a separate part.
     pub has_children: bool,
-    /// Name of its own time where it has children.
+    /// Name of its own time, if it has children.
     pub own_name: String,
-    /// The same as a function.
+    /// The function that the own time belongs to.
     pub own_function: String,
     /// What its own time is spent on.
     pub own_kind: Kind,
-    /// Its own time can be a factor, or half of one.
+    /// Whether its own time can be a factor, or half of one.
     pub is_own_ranked: bool,
 }
 

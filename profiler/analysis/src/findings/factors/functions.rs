@@ -1,4 +1,4 @@
-//! The functions of a tree, and how high each stands in the call graph.
+//! The functions of a tree, and their heights in the call graph.
 
 use rustc_hash::FxHashMap;
 
@@ -9,9 +9,9 @@ use crate::sums::paths::ROOT;
 #[derive(Debug)]
 pub struct Functions {
     names: Vec<String>,
-    /// The largest over a function's sites, by number.
+    /// By number: the largest height over a function's sites.
     heights: Vec<u32>,
-    /// The least that the root can be.
+    /// Smallest height of the root: above the functions seen below it.
     root: u32,
     of_part: FxHashMap<Part, u32>,
 }
@@ -45,7 +45,7 @@ impl Functions {
     /// Raises functions above those that they were seen to call.
     fn raise(&mut self, tree: &VarianceTree<'_>) {
         let mut seen = vec![0; tree.paths.all().len()];
-        // Callers come before what they call.
+        // Callers precede their callees.
         for node in (1..seen.len() as u32).rev() {
             let part = Part::Call(node);
             let Some(&id) = self.of_part.get(&part) else {
@@ -69,7 +69,7 @@ impl Functions {
         self.names[id as usize].clone()
     }
 
-    /// How high it stands in the call graph: above all that it was seen to call.
+    /// Height in the call graph: above all functions that it was seen to call.
     pub fn height(&self, id: u32) -> u32 {
         self.heights[id as usize]
     }
@@ -92,7 +92,7 @@ impl Functions {
         false
     }
 
-    /// Height of the call graph: the root's, above whatever was seen below it.
+    /// Height of the call graph: the root's, above all functions seen below it.
     pub fn root_height(&self, tree: &VarianceTree<'_>) -> u32 {
         let stated = tree.height(Part::Call(ROOT));
         let seen = self.heights.iter().copied().max().unwrap_or(0);

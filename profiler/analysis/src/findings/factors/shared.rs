@@ -1,12 +1,14 @@
-//! Leaves that several functions share: a condition variable in which some wait for a lock, others for the log.
+//! Leaves that several functions share, such as a condition variable on which some threads wait for a lock, others for
+//! the log.
 //!
-//! The paper sums a function over all its call sites, and then takes the sites apart by hand, because such a function "yields
-//! little insight into why the transaction has to wait" (dissertation 3.2.1, `os_event_wait` \[A\] and \[B\] of table 3.1). Here a
-//! function that varies in calls of several callers is a factor for each caller that *consists of it*, and the rest of its calls
-//! are one factor, if it is a leaf: most of its contribution is in no call below it, so that no other factor is more specific.
+//! The paper sums a function over all its call sites, and then separates the sites by hand, because such a function
+//! "yields little insight into why the transaction has to wait" (dissertation 3.2.1, `os_event_wait` \[A\] and \[B\] of
+//! table 3.1). Here a function that varies in calls of several callers is divided if it is a leaf. A leaf has most of
+//! its contribution outside of the calls below it, so no other factor is more specific. It becomes a factor for each
+//! caller that *consists of it*, and the rest of its calls are one factor.
 //! A caller consists of it if it makes up most of the caller's contribution, and by itself enough to be reported.
 //!
-//! Callers of which it is only a part vary for reasons of their own; what it adds to all of them is best seen together.
+//! Other callers vary for other reasons. The function's contribution to all of them together is one factor.
 
 use rustc_hash::FxHashMap;
 
@@ -16,10 +18,11 @@ use super::terms::{Key, Term, Terms, moment_of};
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{PROBES, ROOT};
 
-/// The part of a contribution that is most of it.
+/// The smallest part of a contribution that is most of it.
 const MOST: f64 = 0.5;
 
-/// Divides the shared leaves among `terms`; `least` is what is enough to be reported, as part of (n - 1) Var(L), ticks^2.
+/// Divides the shared leaves among `terms`. `least`: smallest contribution that is reported, as part of (n - 1) Var(L),
+/// ticks^2.
 pub(super) fn divide(
     terms: &mut Terms,
     tree: &VarianceTree<'_>,
@@ -67,7 +70,7 @@ fn caller_of(term: Term, tree: &VarianceTree<'_>, functions: &Functions) -> Opti
     }
 }
 
-/// A function's calls by who makes them; bodies and pairs have no callers here.
+/// A function's calls by their caller; bodies and pairs have no callers here.
 fn by_caller(
     terms: &[Term],
     tree: &VarianceTree<'_>,
@@ -82,7 +85,7 @@ fn by_caller(
     groups
 }
 
-/// Whether less than most of a function's `moment` is in calls of others below it. What it waits for is its own.
+/// Whether less than most of a function's `moment` is in calls of other functions below it. Its waits are part of it.
 fn is_leaf(terms: &[Term], moment: f64, tree: &VarianceTree<'_>, functions: &Functions) -> bool {
     let is_function = |node: u32| node != PROBES && tree.state(node).is_none();
     let call = |term: &Term| match term {

@@ -21,7 +21,7 @@ pub struct Between {
 }
 
 impl Between {
-    /// Minutes of which a part is between two moments, nanoseconds since 1970.
+    /// Minutes that overlap the time between two moments, nanoseconds since 1970.
     pub fn new(wanted: Range<u64>) -> Between {
         Between {
             wanted,

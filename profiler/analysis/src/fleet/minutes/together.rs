@@ -1,5 +1,5 @@
-//! Maps a minute of one recording onto the joint paths of several: probes and classes are renumbered, and calls that
-//! not all timed are folded into their callers' own time.
+//! Maps a minute of one recording onto the joint paths of several. Probes and classes are renumbered. Calls that some
+//! recordings did not time are folded into their callers' own time.
 //!
 //! Sums suffice to fold a call exactly, together with all that is below it. With p the caller's own time and X that
 //! of the call, (p + X)² = p² + 2 p X + X², and all three are summed. A call cannot be folded alone, because products

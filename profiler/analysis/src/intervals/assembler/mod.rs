@@ -68,9 +68,9 @@ pub struct Thread {
     pub spans: Spans,
     /// Its role.
     pub role: Role,
-    /// What it is called, a number among those of classes.
+    /// Its name, as a number among the names of classes.
     name: Option<u16>,
-    /// A path goes through it by its name, which is kept from then on: its time is to be in one place.
+    /// Whether a path contains it by its name. The name then stays, so that its time has one place.
     is_in_paths: Cell<bool>,
     has_ended: bool,
 }

@@ -19,7 +19,7 @@ pub type TakeAtOnce<'a> = &'a mut dyn FnMut(&mut Timeline, &Finished);
 
 /// Where a thread's reader puts what is not the thread's own.
 pub struct Inbox<'a> {
-    /// Set where waits are not followed: nothing of other threads is needed, so intervals need not wait for the end
+    /// Set if waits are not followed. Records of other threads are then not needed: intervals need not wait for the end
     /// of a pass, and calls outside of intervals are not kept.
     pub at_once: Option<TakeAtOnce<'a>>,
     /// Wakes by object.
@@ -437,8 +437,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// The thread turns to the interval with this key, or to none. Within one of its own intervals that has no
-    /// effect.
+    /// The thread turns to the interval with this key, or to none. This has no effect inside of an interval that stays
+    /// on the thread.
     fn turn(&mut self, at: u64, key: u64) {
         let Reader {
             timeline,

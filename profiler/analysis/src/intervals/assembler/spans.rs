@@ -1,4 +1,5 @@
-//! Times at which the kernel had a thread off-CPU, and the waker: an input for users who may ask the kernel.
+//! Times at which the kernel had a thread off-CPU, and the waker. This input needs permission to read the kernel's
+//! events.
 
 use std::collections::VecDeque;
 

@@ -15,11 +15,15 @@ fn interval(stream: Stream, n: u64, latency: u64, set: &[(&str, i64)]) -> Stream
 }
 
 /// Latencies 10, 20, 30, 60 with 1, 1, 3, 3 rows: mean 30, squares about it 400 + 100 + 0 + 900 = 1400.
-///   by value   means 15 and 45: 2 * 15^2 + 2 * 15^2 = 900 of 1400
-///   slope      rows about their mean 2: -1, -1, 1, 1; with the latency 20 + 10 + 0 + 30 = 60, alone 4: 15 ticks a row
-///   correlation  60 / sqrt(4 * 1400)
-/// Locks were set for two of them, 0 and 2 (as 7 before): mean latency of these 35, all of their variance between the values.
-/// What all have explains nothing: it never varies.
+///
+/// ```text
+/// by value     means 15 and 45: 2 * 15^2 + 2 * 15^2 = 900 of 1400
+/// slope        rows about their mean 2: -1, -1, 1, 1; with the latency 20 + 10 + 0 + 30 = 60, alone 4: 15 ticks a row
+/// correlation  60 / sqrt(4 * 1400)
+/// ```
+///
+/// Two intervals have locks, 0 and 2 (7 at first). Their mean latency is 35, and all of their variance lies between the
+/// values. An attribute with the same value everywhere explains nothing.
 #[test]
 fn few_values() {
     let mut stream = stream();
@@ -65,12 +69,16 @@ fn few_values() {
     assert_eq!(shown, expected);
 }
 
-/// Left out by one: of 4 blocks of one interval each, latencies 0, 1, 2, 5 (plus 10) with values 0, 0, 1, 1. Explained without each, as
-/// n_v weighted squares of means about the mean over squares of all:
-///   without 0: {1}, {2, 5}: mean 8/3, (25/9 + 2 * 25/36) / (25/9 + 4/9 + 49/9) = (75/18) / (78/9) = 75/156
-///   without 1: {0}, {2, 5}: mean 7/3, (49/9 + 2 * 49/36) / (49/9 + 1/9 + 64/9) = (147/18) / (114/9) = 147/228
-///   without 2: {0, 1}, {5}: mean 2, (2 * 9/4 + 9) / (4 + 1 + 9) = 13.5/14
-///   without 5: {0, 1}, {2}: mean 1, (2 * 1/4 + 1) / 2 = 3/4
+/// The jackknife: 4 blocks of one interval each have latencies 0, 1, 2, 5 (plus 10) and values 0, 0, 1, 1. The
+/// explained part without a block is the sum of n_v weighted squares of means about the mean, over the squares of all.
+///
+/// ```text
+/// without 0: {1}, {2, 5}: mean 8/3, (25/9 + 2 * 25/36) / (25/9 + 4/9 + 49/9) = (75/18) / (78/9) = 75/156
+/// without 1: {0}, {2, 5}: mean 7/3, (49/9 + 2 * 49/36) / (49/9 + 1/9 + 64/9) = (147/18) / (114/9) = 147/228
+/// without 2: {0, 1}, {5}: mean 2, (2 * 9/4 + 9) / (4 + 1 + 9) = 13.5/14
+/// without 5: {0, 1}, {2}: mean 1, (2 * 1/4 + 1) / 2 = 3/4
+/// ```
+///
 /// Blocks of equal size: se^2 = (g - 1) / g * sum of squares about their mean.
 #[test]
 fn errors_are_the_jackknifes() {
@@ -86,7 +94,8 @@ fn errors_are_the_jackknifes() {
     near(profile.attributes[0].se, (0.75 * squares).sqrt());
 }
 
-/// Value v from 0 to 39 in an order that is no order, latency 100 + 2 v: a line explains everything, and without any block, too.
+/// Value v runs from 0 to 39, shuffled, and the latency is 100 + 2 v. A line explains everything, also without any one
+/// block.
 #[test]
 fn many_values() {
     let stream = (0..40).fold(stream(), |stream, n| {

@@ -1,4 +1,4 @@
-//! Who holds what an interval waits for: the thread that releases it, what that one does, and what it is for.
+//! Holders of the waits of an interval: the waker, its activity, and the interval that it serves.
 
 use evenkeel_wire::Kind;
 
@@ -9,9 +9,10 @@ use crate::tests::trace::{child, near, options};
 const POLL: &str = "waits: any of several descriptors";
 const IDLE: &str = "holder idle in transaction";
 
-/// Interval 1000 to 3100, in f 1010 to 3090. PostgreSQL's wait for a lock: a timer's signal ends the first wait, 1020-2020, the thread looks
-/// for deadlocks, and waits on, 2030-3080, until a background thread, in g since 900, releases it at 3070.
-///   f's own: 1010-1020, 2020-2030, 3080-3090 = 30; woken 3070-3080 = 10; g 1020-2020 and 2030-3070 = 2040
+/// Interval 1000 to 3100, in f 1010 to 3090, waits as PostgreSQL waits for a lock. A timer's signal ends the first
+/// wait, 1020-2020, and the thread looks for deadlocks. It waits again, 2030-3080, until a background thread, in g
+/// since 900, releases the lock at 3070. Own time of f: 1010-1020, 2020-2030, 3080-3090 = 30. Woken: 3070-3080 = 10. g:
+/// 1020-2020 and 2030-3070 = 2040.
 #[test]
 fn a_timer_does_not_end_a_wait_that_goes_on() {
     let waiter = stream()
@@ -38,8 +39,9 @@ fn a_timer_does_not_end_a_wait_that_goes_on() {
     assert_eq!((line.count, line.total_ns), (2, 2050.0));
 }
 
-/// A queue: interval 1000 to 1500 waits 1020-1220 and, after the timer, 1230-1480 for thread 2. That one waits itself, in the same two parts,
-/// 1010-1210 and 1215-1460, for thread 3, which is in k. When the timer strikes the first, the second is in the middle of a wait.
+/// A queue. Interval 1000 to 1500 waits for thread 2, 1020-1220 and, after the timer, 1230-1480. Thread 2 waits for
+/// thread 3, which is in k, also in two parts, 1010-1210 and 1215-1460. When the interval's timer fires, thread 2 is
+/// awake or in the middle of a wait.
 #[test]
 fn a_queue_of_waits_that_go_on_leads_to_its_head() {
     let waiter = stream()
@@ -58,7 +60,7 @@ fn a_queue_of_waits_that_go_on_leads_to_its_head() {
         let paths = spent.iter().filter(|(path, _)| path.ends_with(name));
         paths.map(|(_, ticks)| ticks).sum::<i64>()
     };
-    // 1020-1210 and 1215-1220, 1230-1450: all but what thread 2 runs for, and what is woken.
+    // k: 1020-1210, 1215-1220 and 1230-1450. The rest is thread 2's running time, and woken time.
     assert_eq!(of("> k"), 190 + 5 + 220, "{spent:?}");
     assert!(
         spent.keys().all(|path| !path.contains("signal")),
@@ -66,8 +68,8 @@ fn a_queue_of_waits_that_go_on_leads_to_its_head() {
     );
 }
 
-/// The same in slices of time, as MariaDB waits for metadata locks: waits for condition 7 end by their limits at 1110 and 1210, and the
-/// third by thread 2 at 1290.
+/// A wait in slices of time, as MariaDB waits for metadata locks. The waits for condition 7 time out at 1110 and 1210.
+/// Thread 2 ends the third one at 1290.
 #[test]
 fn slices_of_one_wait_end_with_the_last() {
     let waiter = stream()
@@ -88,7 +90,7 @@ fn slices_of_one_wait_end_with_the_last() {
     );
 }
 
-/// A sleep in k, or one long before, is another wait: nobody holds it.
+/// A sleep in k, or a sleep long before, is a separate wait without a holder.
 #[test]
 fn a_sleep_before_a_wait_is_none_of_it() {
     let slept_elsewhere = stream()
@@ -113,8 +115,9 @@ fn a_sleep_before_a_wait_is_none_of_it() {
     }
 }
 
-/// A commit, 1000 to 2100, waits 1010-2080 for a standby; the walsender wakes it at 2050. Before that the walsender waits twice for what
-/// comes first: at 1600 a session, which waits for its client, has woken it; at 2000 the standby has answered.
+/// A commit, 1000 to 2100, waits 1010-2080 for a standby; the walsender wakes it at 2050. Before, the walsender waits
+/// twice for any of its events. A session, which has waited for its client, wakes it from the first wait, and the
+/// standby's answer ends the second one at 2000.
 #[test]
 fn a_wait_for_a_standby_ends_at_the_socket_to_it() {
     let commit = stream()
@@ -131,7 +134,7 @@ fn a_wait_for_a_standby_ends_at_the_socket_to_it() {
             .wait(1700, 2000, Kind::Poll, last.unwrap_or(77))
             .wake(2050, Kind::Signal, 5, &[])
     };
-    // Whatever woke it last: an answer may come while it is awake.
+    // The last waker may be the session or the standby: an answer may arrive while the walsender is awake.
     for last in [None, Some(6)] {
         let mut analysis = following();
         analysis.name_thread(3, "postgres: walsender rep [local] streaming 3".into());
@@ -160,8 +163,8 @@ fn a_wait_for_a_standby_ends_at_the_socket_to_it() {
     }
 }
 
-/// Interval 1000 to 1200 waits 1010-1190 for lock 1. Its holder's statement ends at 1020; then it waits for its client, 1025-1150, whose
-/// next statement, 1155-1185, releases the lock at 1180.
+/// Interval 1000 to 1200 waits 1010-1190 for lock 1. The statement of the lock's holder ends at 1020. The holder then
+/// waits for its client, 1025-1150. The client's next statement, 1155-1185, releases the lock at 1180.
 #[test]
 fn a_holder_that_waits_for_its_client_is_idle_in_transaction() {
     let waiter = stream()
@@ -188,8 +191,8 @@ fn a_holder_that_waits_for_its_client_is_idle_in_transaction() {
     near(3.0 * idle.mean_ns, 125.0);
 }
 
-/// The holder's interval began while none were recorded: its call of f shows that it is one, since recorded intervals call f themselves.
-/// What the thread does in no such call is not known to be an interval's.
+/// The holder's interval began while intervals were skipped. Its call of f shows that it is an interval, since recorded
+/// intervals call f themselves. The thread's time outside of such calls is not attributed to an interval.
 #[test]
 fn an_interval_that_is_not_recorded_is_not_taken_for_none() {
     let waiter = stream()
@@ -218,12 +221,12 @@ fn an_interval_that_is_not_recorded_is_not_taken_for_none() {
             (&format!("{wait} > thread outside of intervals > k"), 10),
         ],
     );
-    // Both views call it the same.
+    // The table of waits uses the same name.
     let holder = profile.waits[0].holder.as_deref();
     assert_eq!(holder, Some("interval that was not recorded"));
 }
 
-/// A send that sleeps for a device, as the kernel says, waits for the file that it sends.
+/// A send that sleeps for a device, according to the kernel, waits for the file that it sends.
 #[test]
 fn a_send_that_sleeps_for_a_device_waits_for_a_file() {
     let sends = stream()

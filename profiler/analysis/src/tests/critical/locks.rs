@@ -4,10 +4,10 @@ use evenkeel_wire::Kind;
 
 use super::streams::*;
 
-/// Interval 1000 to 1100: f 1010 to 1090, in it lock 1020 to 1080, blocked 1022 to 1078. A background thread runs g since 900,
-/// h in it 1030 to 1050, and releases at 1060 from unlock, called at 1058.
-///   own: root 1000-1010 and 1090-1100, f 1010-1020 and 1080-1090, lock 1020-1022 and 1078-1080
-///   wait 1022-1078 = 56: woken 1060-1078 = 18; g 1022-1030 and 1050-1058 = 16, h 20, unlock 1058-1060 = 2
+/// Interval 1000 to 1100: f 1010 to 1090, in it lock 1020 to 1080, blocked 1022 to 1078. A background thread runs g
+/// since 900, and in it h 1030 to 1050. It calls unlock at 1058, which releases the lock at 1060. Own: root 1000-1010
+/// and 1090-1100, f 1010-1020 and 1080-1090, lock 1020-1022 and 1078-1080. Wait 1022-1078 = 56: woken 1060-1078 = 18, g
+/// 1022-1030 and 1050-1058 = 16, h 20, unlock 1058-1060 = 2.
 #[test]
 fn a_lock_held_by_a_background_thread() {
     let waiter = stream()
@@ -37,10 +37,10 @@ fn a_lock_held_by_a_background_thread() {
     );
 }
 
-/// Interval 1000 to 1100 waits for the lock 1010-1040 and 1060-1090. Both times the background thread, in g since 900, releases it, at
-/// 1038 and 1088; h, 1020-1065 inside of g, spans the first wait's end and the second's beginning.
-///   first: g 1010-1020 = 10, h 1020-1038 = 18; second: h 1060-1065 = 5, g 1065-1088 = 23
-/// Two waits, each a hand-over, but g and h were each called once.
+/// Interval 1000 to 1100 waits for the lock 1010-1040 and 1060-1090. A background thread, in g since 900, releases it
+/// at 1038 and 1088. Its call of h, 1020-1065 inside of g, spans the first wait's end and the second's beginning. First
+/// wait: g 1010-1020 = 10, h 1020-1038 = 18. Second wait: h 1060-1065 = 5, g 1065-1088 = 23. There are two waits, but g
+/// and h were each called once.
 #[test]
 fn a_call_of_which_two_waits_meet_a_part() {
     let waiter = stream()
@@ -74,10 +74,10 @@ fn a_call_of_which_two_waits_meet_a_part() {
     assert_eq!(counted, [2.0, 2.0, 1.0, 1.0]);
 }
 
-/// A (1000 to 1100) waits 1010-1090 for lock 1, which B holds; B's interval "pay" waits 1020-1060 for lock 2 of a background
-/// thread in h since 900, which releases at 1058. B works in g since 1005 and releases lock 1 at 1085.
-///   A: root 10 + 10, woken 1085-1090 = 5
-///   B meanwhile: g 1010-1020 and 1060-1085 = 35; its wait: woken 1058-1060 = 2, h 1020-1058 = 38
+/// A (1000 to 1100) waits 1010-1090 for lock 1. B holds it: its interval "pay" runs g since 1005 and releases lock 1 at
+/// 1085. B waits 1020-1060 for lock 2 of a background thread, in h since 900, which releases it at 1058. A: root 10 +
+///       10, woken 1085-1090 = 5. B during A's wait: g 1010-1020 and 1060-1085 = 35. Its own wait: woken 1058-1060 = 2,
+///       h 1020-1058 = 38.
 #[test]
 fn a_hand_over_through_two_locks() {
     let a = stream()
@@ -103,10 +103,11 @@ fn a_hand_over_through_two_locks() {
     );
 }
 
-/// Interval 1000 to 1100, in lock 1005-1095 throughout. Waits for the condition 1010-1030, woken for nothing by the thread in g at
-/// 1028; looks, 1030-1032; waits again 1032-1070: the condition comes at 1060 from the thread in h, the mutex at 1066 from g.
-///   first wait: g 1010-1028 = 18, woken 2; second: h 1032-1060 = 28, g 1060-1066 = 6, woken 4
-///   lock's own: 1005-1010, 1030-1032, 1070-1095 = 32; root 5 + 5
+/// Interval 1000 to 1100 is in lock 1005-1095. It waits for the condition 1010-1030: the thread in g wakes it
+/// spuriously at
+/// 1028. It checks the condition 1030-1032, and waits again 1032-1070. The thread in h signals the condition at 1060,
+///       and the thread in g releases the mutex at 1066. First wait: g 1010-1028 = 18, woken 2. Second wait: h
+///       1032-1060 = 28, g 1060-1066 = 6, woken 4. Own time of lock: 1005-1010, 1030-1032, 1070-1095 = 32. Root: 5 + 5.
 #[test]
 fn a_condition_variable_with_a_spurious_wake_up() {
     let waiter = stream()
@@ -135,10 +136,10 @@ fn a_condition_variable_with_a_spurious_wake_up() {
     );
 }
 
-/// A process waits 1010-1050 for bytes of another, which writes at 1040 from f since 1020 and was itself blocked before, 1005-1020,
-/// on a device. Then it polls, 1060-1090: bytes come at 1080 from g; the poll names the descriptor found ready.
-///   root 1000-1010, 1050-1060, 1090-1100 = 30
-///   pipe: woken 10, f 1020-1040 = 20, the device 1010-1020 = 10; poll: woken 10, g 1060-1080 = 20
+/// A process waits 1010-1050 for bytes of another one, which writes at 1040 from f (since 1020). Before, the writer was
+/// blocked on a device 1005-1020. The reader then polls, 1060-1090: bytes come at 1080 from g. The poll's key is the
+/// descriptor found ready. Root: 1000-1010, 1050-1060, 1090-1100 = 30. Pipe: woken 10, f 1020-1040 = 20, the device
+/// 1010-1020 = 10. Poll: woken 10, g 1060-1080 = 20.
 #[test]
 fn a_pipe_between_processes() {
     let reader = stream()
@@ -171,7 +172,7 @@ fn a_pipe_between_processes() {
     );
 }
 
-/// A release before the wait began, one by the thread itself, and one of another kind explain nothing.
+/// None of these explains the wait: a release before it began, one by the thread itself, and one of another kind.
 #[test]
 fn what_no_edge_explains_stays_under_the_call() {
     let waiter = stream()
@@ -190,10 +191,10 @@ fn what_no_edge_explains_stays_under_the_call() {
     );
 }
 
-/// A named lock that sleeps on a semaphore: 1010-1090 in all, asleep 1020-1050 and 1060-1080. The first sleep ends by g at 1045;
-/// of the second nobody is seen to end it. The lock itself is released last at 1070 by h.
-///   semaphore: g 1020-1045 = 25, woken 5; second sleep 20 unexplained
-///   around it: before 1070 h's doing: 1010-1020 and 1050-1060 = 20; after it, 1080-1090 = 10, woken
+/// A named lock that sleeps on a semaphore: 1010-1090 in all, asleep 1020-1050 and 1060-1080. The thread in g ends the
+/// first sleep at 1045; the waker of the second is unknown. The thread in h releases the lock itself at 1070.
+/// Semaphore: g 1020-1045 = 25, woken 5. The second sleep, 20, is unexplained. Around it: until 1070 h, 1010-1020 and
+/// 1050-1060 = 20. Then 1080-1090 = 10, woken.
 #[test]
 fn a_lock_that_sleeps_on_another_object() {
     let waiter = stream()
@@ -222,7 +223,7 @@ fn a_lock_that_sleeps_on_another_object() {
     );
 }
 
-/// Fourteen threads, each waiting for the next: the path follows twelve and calls the rest not seen.
+/// Fourteen threads, each waiting for the next. The path follows twelve of them; the rest is not seen.
 #[test]
 fn a_chain_of_holders_is_followed_up_to_a_bound() {
     let mut streams = vec![

@@ -5,9 +5,9 @@ use evenkeel_wire::Kind;
 use super::super::trace::options;
 use super::streams::*;
 
-/// One worker for three requests, each handed over a tick after it began and worked on for 30 ticks in f: 1000, 1001 and 1002
-/// begin; taken up at 1010, 1040 and 1070, each ends 30 later. Queued: 9, 38 and 67; own: the listener's tick, the worker's 30.
-/// Means: queued 114 / 3 = 38, f 28, root 1 + 1 + 1 (the worker is 2 ticks around f).
+/// One worker serves three requests, which begin at 1000, 1001 and 1002. Each is handed over a tick after it began. The
+/// worker takes them up at 1010, 1040 and 1070 and works on each for 30 ticks, 28 of them in f. Queued: 9, 38 and 67,
+/// mean 38. Own code: the listener's tick, and 2 of the worker's ticks around f.
 #[test]
 fn a_queue_with_too_few_workers() {
     let (mut listener, mut worker) = (stream(), stream());
@@ -33,7 +33,7 @@ fn a_queue_with_too_few_workers() {
         [Some(38), Some(28), Some(3)]
     );
     assert_eq!(spent.len(), 3, "{spent:?}");
-    // The queue is all that differs.
+    // The intervals differ only in their time in the queue.
     let queued = profile
         .tree
         .children
@@ -42,10 +42,10 @@ fn a_queue_with_too_few_workers() {
     assert_eq!(queued.unwrap().share, 1.0);
 }
 
-/// Dissertation figure 2.2: thread 1 begins the interval at 1000 and works for it in f until 1090. Thread 3 waits since 900 for
-/// thread 2, in the background in g, which signals at 1060; at 1065 thread 3 runs, takes the interval over at 1070 and ends
-/// it at 1080 from h. Thread 1's segment is not on the path: had it begun earlier, nothing would have ended earlier.
-///   own 1070-1080 in h; before: thread 3's own 5 and woken 5, thread 2's g 1000-1060
+/// Dissertation figure 2.2: thread 1 begins the interval at 1000 and works on it in f until 1090. Thread 2 runs g in
+/// the background and signals at 1060. Thread 3 has waited for this signal since 900. It runs at 1065, takes the
+/// interval over at 1070 and ends it at 1080 in h. Thread 1's segment is not on the path: an earlier start would not
+/// have ended the interval earlier. The path: h 1070-1080, thread 3's own 5, woken 5. Before: thread 2's g 1000-1060.
 #[test]
 fn a_path_without_the_starting_segment() {
     let first = stream()
@@ -70,11 +70,11 @@ fn a_path_without_the_starting_segment() {
     );
 }
 
-/// Interval 1000 to 1100 on worker 1, in f. It spawns task 8 at 1010 and waits for it, 1012-1092. Worker 2 is busy elsewhere until
-/// 1030, takes it up, spawns task 9 at 1040 and waits for that, 1042-1085; worker 3 takes 9 up at 1050, works in h 1051-1079 and
-/// says so at 1080. Worker 2 goes on in g since 1085 and says so at 1090.
-///   worker 1: f 1000-1012 and 1092-1100 = 20, woken 2; worker 2: g 5, before its wait 1030-1042 = 12, woken 5;
-///   task 9: worker 3's own 1050-1051 and 1079-1080 = 2, h 28, queued 1042-1050 = 8; task 8: queued 1012-1030 = 18
+/// Worker 1 runs the interval from 1000 to 1100 in f. It spawns task 8 at 1010 and waits for the task, 1012-1092.
+/// Worker 2 is busy until 1030, then takes task 8 up. It spawns task 9 at 1040 and waits for it, 1042-1085. Worker 3
+/// takes task 9 up at 1050, runs h 1051-1079 and wakes worker 2 at 1080. Worker 2 runs g from 1085 and wakes worker 1
+/// at 1090. Worker 1: f 1000-1012 and 1092-1100 = 20, woken 2. Worker 2: g 5, before its wait 1030-1042 = 12, woken 5.
+/// Task 9: worker 3's own 1050-1051 and 1079-1080 = 2, h 28, queued 1042-1050 = 8. Task 8: queued 1012-1030 = 18.
 #[test]
 fn a_task_that_spawns_tasks() {
     let first = stream()
@@ -121,9 +121,10 @@ fn a_task_that_spawns_tasks() {
     );
 }
 
-/// Two connections in one loop (g since 900): A begins at 1000 in f until 1010, B begins and works 1010-1040 in h, then the loop
-/// waits for events 1040-1060, works for nobody until 1065, and A goes on in f, 1065-1080, ends at 1080.
-///   A: own f 10 + 15; meanwhile B's h 1010-1040 = 30, nobody's g 5, the wait 20, unexplained
+/// An event loop (in g since 900) serves two connections. A begins at 1000 and runs f until 1010. B begins and runs h
+/// 1010-1040. The loop then waits for events 1040-1060, and serves no connection until 1065. A runs f again, 1065-1080,
+/// and ends at 1080. A: own f 10 + 15. In its other time: B's h 1010-1040 = 30, g without an interval 5, and the wait
+/// 20, unexplained.
 #[test]
 fn an_event_loop_with_interleaved_intervals() {
     let event_loop = stream()
@@ -154,8 +155,9 @@ fn an_event_loop_with_interleaved_intervals() {
     assert_eq!([calls(&profile, "g"), calls(&profile, "g > f")], [1.0, 2.0]);
 }
 
-/// From thread 1 to thread 2 and back, without any queue recorded: each gap belongs to the thread that takes over.
-///   1: 1000-1020 in f; 2: 1025-1050 in h; 1: 1060-1100 in f. Gaps 5 and 10, in the first thread 2 is blocked 990-1022, by nobody.
+/// The interval moves from thread 1 to thread 2 and back, without a recorded queue. Each gap belongs to the thread that
+/// takes over. Thread 1: f 1000-1020 and 1060-1100. Thread 2: h 1025-1050. The gaps are 5 and 10. In the first, thread
+/// 2 is blocked until 1022, and its waker is unknown.
 #[test]
 fn there_and_back_again() {
     let one = stream()
@@ -181,8 +183,8 @@ fn there_and_back_again() {
     );
 }
 
-/// Two threads work for one interval at once; the one that ends it waits 1020-1080 for the other, which is in h until it says so at
-/// 1075. Only what is on the path counts: 60 of the 100 ticks, though both ran.
+/// Two threads work on one interval at once. The thread that ends it waits 1020-1080 for the other one, which is in h
+/// and wakes it at 1075. Only the path counts: 60 of the 100 ticks, though both threads ran.
 #[test]
 fn overlap_counts_once() {
     let one = stream()
@@ -209,7 +211,8 @@ fn overlap_counts_once() {
     );
 }
 
-/// A class set in the middle holds; a key used again is another interval; an end without a beginning is none.
+/// A class that is set during an interval applies. A key that is used again is another interval, and an end without a
+/// beginning is ignored.
 #[test]
 fn keys_and_classes() {
     let one = stream()

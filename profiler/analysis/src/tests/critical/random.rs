@@ -57,7 +57,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Why a thread did not run, and who woke it: itself, one that is not there and one that is busy included.
+/// Spans in which a thread did not run, and its waker: also the thread itself, one that does not exist, and a busy one.
 fn off() -> impl Strategy<Value = (Off, Option<u64>)> {
     prop_oneof![
         Just((Off::Preempted, None)),
@@ -182,7 +182,7 @@ proptest! {
         prop_assert_eq!(&analysed(&streams, usize::MAX, &spans), &profile);
     }
 
-    /// Where nothing was lost or dropped, and no chain of waits is longer than what is followed, every moment has its place.
+    /// If no record was lost or dropped, and no chain of waits exceeds the bound, no time is "not seen".
     #[test]
     fn nothing_is_unseen_without_a_gap(threads in prop::collection::vec(thread(), 1..4)) {
         let gapless = |acts: &Vec<(u64, Act)>| {
@@ -195,7 +195,7 @@ proptest! {
         for path in spent.iter().filter(|path| path.contains("not seen")) {
             prop_assert!(path.matches("waits: ").count() > HOPS_MAX, "{path}");
         }
-        // Whatever begins is dealt with, or still open.
+        // All intervals that began have ended, are left out, or are still open.
         prop_assert!(!profile.discarded_by_reason.contains_key(&LeftOut::Known(Reason::RecordsLost)));
     }
 
@@ -272,7 +272,7 @@ fn nested() -> impl Strategy<Value = trace::Step> {
     })
 }
 
-/// Mostly the beginning of something sensible, at times anything.
+/// Mostly sensible records, sometimes anything.
 fn any_record() -> impl Strategy<Value = Record> {
     let id = prop_oneof![
         4 => 0u32..4,
@@ -285,8 +285,8 @@ fn any_record() -> impl Strategy<Value = Record> {
     (time, payload, id).prop_map(|(start, payload, id)| Record::new(start, payload, id))
 }
 
-/// Many passes of threads that are never idle, one interval that never ends and one thread that comes and goes: what is
-/// kept stays within the bounds, and time that was dropped is said to be unseen.
+/// Many passes of threads that are never idle, with one interval that never ends, and threads that come and go. Memory
+/// stays within the bounds, and dropped time is reported as unseen.
 #[test]
 fn memory_is_bounded() {
     use crate::intervals::assembler::timeline::CALLS_MAX;

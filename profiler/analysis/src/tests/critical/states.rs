@@ -26,10 +26,10 @@ fn until_woken(start: u64, end: u64, by: u64) -> SwitchedOut {
     }
 }
 
-/// A spins 1010-1080 for a lock whose holder, in g, is preempted 1020-1050 and releases at 1060. A itself is preempted 1055-1070, so
-/// it sees the release late; at 1090-1095 it is off in a page fault.
-///   holder meanwhile: g 1010-1020 and 1050-1060 = 20, preempted 30; A: preempted 1060-1070, spinning 1070-1080
-///   (its own preemption before 1060 cost nothing); root 1000-1010, 1080-1090, 1095-1100 = 25, page fault 5
+/// A spins 1010-1080 for a lock. Its holder is in g, is preempted 1020-1050 and releases the lock at 1060. A is
+/// preempted 1055-1070, so it sees the release late. At 1090-1095 it is in a page fault. Holder during the wait: g
+/// 1010-1020 and 1050-1060 = 20, preempted 30. A: preempted 1060-1070, spinning 1070-1080. A's preemption before 1060
+/// cost nothing. Root: 1000-1010, 1080-1090, 1095-1100 = 25, page fault 5.
 #[test]
 fn a_preempted_spinner() {
     let a = stream()
@@ -59,9 +59,9 @@ fn a_preempted_spinner() {
     );
 }
 
-/// One interval of 100 ticks: running 10 (root) and 8 (lock's own), blocked on others 20 (g) + 10 (their device), woken 5, and
-/// unexplained: a lock 7 (blocked), a pipe 6 (outside), a timer 4, a file 3, a task 12; queued nothing; in no wait that a call
-/// announced: a page fault 8, a device 4, who knows what 3.
+/// One interval of 100 ticks. Running: root 10, lock 8. Blocked on others: g 20, their device 10. Woken: 5. Unexplained
+/// waits: a lock 7 (blocked), a pipe 6 (outside), a timer 4, a file 3, a task 12. Without an announced wait: a page
+/// fault 8, a device 4, unknown 3. Nothing is queued.
 #[test]
 fn what_the_time_was() {
     let a = stream()
@@ -119,7 +119,7 @@ fn what_the_time_was() {
     );
 }
 
-/// A write to a socket that had room, 1010-1040: the kernel, which reports 1050-1060, says that it never slept.
+/// A write to a socket that had room, 1010-1040. The kernel reports a span at 1050-1060, and no sleep during the write.
 #[test]
 fn what_did_not_sleep_did_not_wait() {
     let a = stream()
@@ -133,10 +133,10 @@ fn what_did_not_sleep_did_not_wait() {
     assert_spent(&profile, &[("", 90), ("runnable, waiting for a CPU", 10)]);
 }
 
-/// A wait that nobody said to have ended, 1010-1090; the kernel saw thread 2 make the waiter ready at 1070, in h (1065-1080), called
-/// by g (1030-1095), neither open at any mark; before 1030 it ran k until 1025.
-/// The sleep before, until 1020, was ended for nothing by thread 2, too.
-///   woken 20; h 1065-1070 = 5, g 1030-1065 = 35, k 1010-1025 = 15, no call 1025-1030 = 5
+/// No thread announced the end of the wait 1010-1090. The kernel saw that thread 2 made the waiter runnable at 1070.
+/// Thread 2 was in h (1065-1080), called by g (1030-1095); neither is open at any mark. It ran k until 1025. It also
+/// woke the waiter at 1020, too early. Woken: 20. Thread 2: h 1065-1070 = 5, g 1030-1065 = 35, k 1010-1025 = 15, no
+/// call 1025-1030 = 5.
 #[test]
 fn a_waker_that_only_the_kernel_saw() {
     let a = stream()
@@ -166,7 +166,7 @@ fn a_waker_that_only_the_kernel_saw() {
     assert_eq!(profile.waits[0].holder_calls, ["g [root+2]", "h [g+1]"]);
 }
 
-/// A wait that timed out at 1090: thread 2 had woken the waiter for nothing at 1040. Nobody ended it.
+/// A wait that timed out at 1090. Thread 2 woke the waiter spuriously at 1040, so it did not end the wait.
 #[test]
 fn a_wake_up_that_did_not_end_the_wait() {
     let a = stream()
@@ -182,10 +182,11 @@ fn a_wake_up_that_did_not_end_the_wait() {
     assert_spent(&profile, &[("", 20), ("waits: timer", 80)]);
 }
 
-/// No call announces a wait. In f (1005-1095) the thread sleeps 1010-1060 until thread 2 wakes it, and runs at 1065 only. Thread 2
-/// was in g since 1030, itself woken at 1030 by thread 3, which was in h, and before in no call; then f sleeps 1070-1080 for a timer.
-///   root 10; f 1005-1010, 1065-1070 and 1080-1095 = 25, no processor 5, asleep 10; g 1035-1060 = 25, no processor 1030-1035 = 5,
-///   thread 3: h 1015-1030 = 15, no call 1010-1015 = 5
+/// No call announces a wait. In f (1005-1095) the thread sleeps 1010-1060 until thread 2 wakes it, and runs only at
+/// 1065. Thread 2 is in g and slept until 1030, when thread 3 woke it. Thread 3 is in h, and before in no call. Then f
+/// sleeps 1070-1080, and its waker is unknown. Root: 10. Own time of f: 1005-1010, 1065-1070 and 1080-1095 = 25, no
+/// processor 5, asleep 10. Thread 2: g 1035-1060 = 25, no processor 1030-1035 = 5. Thread 3: h 1015-1030 = 15, no call
+/// 1010-1015 = 5.
 #[test]
 fn sleeps_that_no_call_announced_are_followed() {
     let a = stream().begin(1000, "").call(1005, 1095, F).end(1100, &[]);
@@ -229,7 +230,7 @@ fn sleeps_that_no_call_announced_are_followed() {
     assert_eq!(blocked.unwrap().mean_ns, 50.0);
 }
 
-/// The same, but of the thread that ended the sleep nothing is known any more.
+/// The same, but all records of the waker were dropped.
 #[test]
 fn a_sleep_ended_by_a_forgotten_thread() {
     let a = stream().begin(1000, "").call(1005, 1095, F).end(1100, &[]);
@@ -241,7 +242,7 @@ fn a_sleep_ended_by_a_forgotten_thread() {
     assert_spent(&profile, &[("", 10), ("f", 40), (unseen, 50)]);
 }
 
-/// What a waker did before a gap in its records, or before they begin to be kept, is not seen; the interval is kept.
+/// A waker's time before a gap in its records, or before its oldest record, is not seen. The interval is kept.
 #[test]
 fn a_gap_of_the_waker() {
     let a = stream()
@@ -281,7 +282,8 @@ fn gaps_of_its_own_cost_an_interval() {
     );
 }
 
-/// One that has filled the ring itself is crowded, by its calls; one of few calls lost its records to the profiler's delay.
+/// An interval that filled the ring with its calls is crowded. An interval of few calls lost its records to the
+/// profiler's delay.
 #[test]
 fn few_calls_do_not_crowd_an_interval() {
     let crowded_by = |calls: u64| {

@@ -1,4 +1,4 @@
-//! Who waits for whom, and single intervals as timelines.
+//! The table of waits, and single intervals as timelines.
 
 use evenkeel_wire::Kind;
 
@@ -8,8 +8,8 @@ use crate::profile::Profile;
 use crate::sites::Kind as NodeKind;
 use crate::{Options, Pick, ProbeCost};
 
-/// Four intervals "order" of 40, 60, 80, 100 ticks; each waits in lock 20, 40, 60, 80 ticks for mutex 7, released 5 ticks before it
-/// goes on by "pay" in unlock, called by g.
+/// Four intervals "order" of 40, 60, 80 and 100 ticks. They wait in lock for 20, 40, 60 and 80 ticks for mutex 7. "pay"
+/// releases it in unlock, called by g, 5 ticks before the wait ends.
 fn contended() -> Vec<Stream> {
     let (mut a, mut b) = (stream(), stream().begin(500, "pay"));
     for n in 1..=4u64 {
@@ -108,7 +108,7 @@ fn a_timeline_near_a_percentile() {
     assert_eq!(picked, [("p50", 60.0), ("id:2", 80.0), ("id:1", 60.0)]);
 }
 
-/// A profile without waits says nothing of them, in JSON either; one with them comes back.
+/// A profile without waits has no field for them, in JSON either. A profile with waits is the same after a round trip.
 #[test]
 fn json() {
     let with = profile(vec![Pick::Rank(1)]);
@@ -124,8 +124,8 @@ fn json() {
     );
 }
 
-/// f lasts 10, 20 or 30, all but 2 of it blocked. It has no timed calls, so it is a leaf: the same function with the same
-/// contribution whether its wait is known or not, and its time beside the wait is no factor of its own.
+/// f lasts 10, 20 or 30 ticks, all but 2 of them blocked. It has no timed calls, so it is a leaf. Its contribution is
+/// the same whether its wait is known or not, and its time outside of the wait is not a separate factor.
 #[test]
 fn a_leaf_is_the_same_with_its_waits_and_without() {
     let mut both = stream();

@@ -1,10 +1,10 @@
 //! The overhead limiter: what profiling costs, kept within `--max-overhead`.
 //!
-//! A busy server has tens of thousands of intervals a second, and draining the records of all of them costs a good
-//! part of a processor. The limiter adds up the processor time that drains take from others ([`super::spare`]) and
-//! the probes' time in the target, and compares it with a fraction of the machine. If it is more, fewer intervals are
-//! recorded, chosen at random one by one: sums over a random sample estimate the same profile. The others are
-//! counted.
+//! A busy server has tens of thousands of intervals a second, and draining the records of all of them costs a good part
+//! of a processor. The limiter adds up two costs: the processor time that drains take from others ([`super::spare`]),
+//! and the probes' time in the target. It compares the sum with a fraction of the machine. If it is more, fewer
+//! intervals are recorded, chosen at random one by one: sums over a random sample estimate the same profile. The others
+//! are counted.
 //!
 //! The budget holds for *measured* cost, too. Where recorded intervals take longer than bypassed ones by more than
 //! the allowed fraction, fewer are recorded, so that the mean over all of them stays within it. A measurement that
@@ -26,8 +26,8 @@ const ONE: f64 = 65536.0;
 /// The part of `--max-overhead` that it spends. The rest is for cost that it does not see: the ends of intervals,
 /// counted ones included, caches, and the processor that each drain takes from another thread.
 const SHARE: f64 = 0.5;
-/// Smallest part of the drains' time that counts as taken, however idle the processors are: two that share a core, or
-/// its caches, slow each other down.
+/// Smallest part of the drains' time that is taken from others, however idle the processors are: two that share a core,
+/// or its caches, slow each other down.
 const TAKEN_AT_LEAST: f64 = 0.1;
 /// At least one interval in this many is recorded.
 const RECORDED_AT_LEAST: f64 = 1.0 / 1024.0;
@@ -369,8 +369,9 @@ mod tests {
         assert_eq!(left_out, Some(65536 - 64));
     }
 
-    /// 4.2 % ±1 were measured, 3 % are allowed: one error above it, which is often chance. ±0.5 is not, but three
-    /// pairs do not know it so well. Later it is 2 %, and all are recorded again.
+    /// The measurement is 4.2 % ±1, and 3 % are allowed: the excess is one error, which is often chance. With ±0.5 it
+    /// is not, but three pairs do not measure the error so precisely. Later it is 2 %, and all intervals are recorded
+    /// again.
     #[test]
     fn chance_limits_nothing() {
         let start = Instant::now();

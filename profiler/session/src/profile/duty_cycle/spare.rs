@@ -5,7 +5,7 @@
 //! Let `i` be the part of the time in which a processor would be idle without the session. If processors are idle
 //! independently of each other, all n are busy for (1 - i)^n of the time.
 //!
-//! Where the session may use less than the processors on which it may run (a quota), idle time is no measure of the
+//! A quota may limit the session to less than the processors on which it may run. Idle time is then no measure of the
 //! spare time, and all time is taken from others.
 
 use std::time::{Duration, Instant};

@@ -75,9 +75,9 @@ impl Refiner {
         planted || was == Calls::NotOpened
     }
 
-    /// Times the target of such a jump. Returns false if it was timed already. Where frame descriptions do not say
-    /// that the stack is empty, as in assembly, an entry may be more than a function's, and only the calls after it
-    /// are timed.
+    /// Times the target of such a jump. Returns false if it was timed already. If frame descriptions do not show that
+    /// the stack at the jump is as at a call (as in assembly), the target may not be a function's entry. Then only the
+    /// calls that it makes are timed.
     fn time_jump(
         &mut self,
         holder: Location,
