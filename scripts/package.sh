@@ -15,9 +15,12 @@ out=target/package
 # zig brings an unwinder; what the agent must be known to is the target's.
 EVENKEEL_LIBGCC=$(gcc -print-file-name=libgcc_s.so.1)
 export EVENKEEL_LIBGCC
-PATH="$PWD/target/zig/bin:$PATH" "$CARGO" zigbuild --release --target "$target.$glibc" \
-    -p evenkeel -p evenkeel-agent -p evenkeel-servers -p evenkeel-locks-c
+# What runs inside of a target or a server is built as tests build it; only the command is optimised for its size.
+PATH="$PWD/target/zig/bin:$PATH"
+"$CARGO" zigbuild --release --target "$target.$glibc" -p evenkeel-agent -p evenkeel-servers -p evenkeel-locks-c
+"$CARGO" zigbuild --profile package --target "$target.$glibc" -p evenkeel
 built=${CARGO_TARGET_DIR:-target}/$target/release
+cp "$built/../package/evenkeel" "$built/evenkeel"
 for file in evenkeel evenkeel-demo-server libevenkeel_agent.so libevenkeel_locks_c.so; do
     scripts/check-glibc.sh "$glibc" "$built/$file"
 done

@@ -8,7 +8,8 @@
 //!
 //! - **Coverage** is the part of the variance of all latencies of the run that the round samples fairly
 //!   ([`Latencies::part_in`]). A small sample counts less. A round of a quiet time has no slow intervals, so it
-//!   explains none of their variance.
+//!   explains none of their variance. Latencies that only a few intervals of the run reach are left out: chance puts
+//!   them into one round or the other.
 //! - A **part** is a call's time outside of its timed calls. The shares of all parts add up to 1, so the depth is a
 //!   mean.
 //! - The **standard error** is the jackknife's error of the whole sum. Two parts at the same depth may be hard to tell
