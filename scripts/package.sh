@@ -18,9 +18,9 @@ export EVENKEEL_LIBGCC
 # What runs inside of a target or a server is built as tests build it; only the command is optimised for its size.
 PATH="$PWD/target/zig/bin:$PATH"
 "$CARGO" zigbuild --release --target "$target.$glibc" -p evenkeel-agent -p evenkeel-servers -p evenkeel-locks-c
-"$CARGO" zigbuild --profile package --target "$target.$glibc" -p evenkeel
+"$CARGO" zigbuild --profile small --target "$target.$glibc" -p evenkeel
 built=${CARGO_TARGET_DIR:-target}/$target/release
-cp "$built/../package/evenkeel" "$built/evenkeel"
+cp "$built/../small/evenkeel" "$built/evenkeel"
 for file in evenkeel evenkeel-demo-server libevenkeel_agent.so libevenkeel_locks_c.so; do
     scripts/check-glibc.sh "$glibc" "$built/$file"
 done
