@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::findings::unseen::Unopened;
 use crate::findings::warnings::Warning;
-use crate::profile::{Machine, SamplingRule, Unpatched};
+use crate::profile::{ListenQueue, Machine, SamplingRule, Unpatched, join_queues};
 
 /// Facts of a run that no record has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct RunFacts {
     /// Waits of a client that are in no interval, where a preset knows them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,
+    /// Queues of the target's listening sockets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listen_queues: Vec<ListenQueue>,
     /// The machine, and for how long it was watched; absent where nobody says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
@@ -61,6 +64,7 @@ impl RunFacts {
         add_new(&mut self.unpatched, &other.unpatched);
         add_new(&mut self.names, &other.names);
         add_new(&mut self.warnings, &other.warnings);
+        join_queues(&mut self.listen_queues, &other.listen_queues);
         if let Some(other) = other.machine {
             let machine = self.machine.get_or_insert_default();
             machine.processors = machine.processors.max(other.processors);

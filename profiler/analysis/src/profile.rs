@@ -17,12 +17,14 @@ use crate::sites::{Function, Kind};
 use crate::slow::model::SlowStacks;
 
 mod classes;
+mod listening;
 mod machine;
 mod over_time;
 mod sampling;
 mod time;
 
 pub use classes::{Attribute, AttributeFit, AttributeValue, Class, ClassPath, Classes};
+pub use listening::{ListenQueue, join as join_queues};
 pub use machine::{Machine, SLOW_ENOUGH};
 pub use over_time::{OverTime, TimeColumn};
 pub use sampling::{NotSeenInside, Sampling, SamplingRule};
@@ -130,6 +132,9 @@ pub struct Profile {
     /// What a client may wait for that is in no interval, where a preset knows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,
+    /// Queues of the target's listening sockets: connections that waited there were in no interval. Empty where it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listen_queues: Vec<ListenQueue>,
     /// The machine, and for how long it was watched; absent where the file does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,

@@ -16,6 +16,7 @@ const header = () => {
 };
 
 const warnings = () => [
+  ...data("first").map((text) => el("p", { class: "note bad" }, `${text}.`)),
   profile.closure.max_abs_error_ticks === 0 ? null : el("p", { class: "note bad" },
     `The parts of an interval do not add up to its latency (by up to ${count(profile.closure.max_abs_error_ticks)} ticks): do not trust this profile.`),
   profile.outside ? el("p", { class: "note" }, `Outside of all intervals, so not in these numbers: ${profile.outside}.`) : null,

@@ -38,7 +38,8 @@ const ANSWER: &str = include_str!("../assets/answer.js");
 /// The tail the sentences of the factor table speak of.
 const TAIL: &str = "p99";
 
-/// The report page. The profile inside is the element `#profile`, its factors in plain words `#words`, its findings `#findings`.
+/// The report page. The profile inside is the element `#profile`, its factors in plain words `#words`, its findings `#findings`,
+/// and what must be known before them `#first`.
 pub fn render(profile: &Profile) -> String {
     let paths = Paths::of(&profile.tree);
     let sentences: Vec<_> = profile
@@ -49,9 +50,20 @@ pub fn render(profile: &Profile) -> String {
     page(
         &(data("profile", &in_words(profile))
             + &data("words", &sentences)
-            + &data("findings", &in_sentences(profile))),
+            + &data("findings", &in_sentences(profile))
+            + &data("first", &said_first(profile))),
         REPORT,
     )
+}
+
+/// What a reader must know before the numbers.
+fn said_first(profile: &Profile) -> Vec<String> {
+    let texts = [
+        profile.failed.clone(),
+        words::explains_a_part(profile),
+        words::waiting_connections(profile),
+    ];
+    texts.into_iter().filter(|text| !text.is_empty()).collect()
 }
 
 /// Each finding in plain words.

@@ -347,6 +347,24 @@ const SLOWEST_PERCENT: f64 = 0.001;
 /// `1 in 3.4` has a digit after the point below this number.
 const ONE_IN_EXACT: f64 = 9.95;
 
+/// Connections that waited before any interval, in the longest queue; empty where none did for long.
+pub fn waiting_connections(profile: &Profile) -> String {
+    let long = profile.listen_queues.iter().filter(|queue| queue.is_long());
+    let Some(queue) = long.max_by(|one, other| one.mean.total_cmp(&other.mean)) else {
+        return String::new();
+    };
+    format!(
+        "connections waited in the listen queue of {}: in {} of {} looks, {:.1} on average, {} at most. Clients wait there, and no interval \
+         contains it: all workers were busy or held idle connections. More workers, shorter keep-alive or an event-driven server shorten it. \
+         `ss -ltn` shows the queue (Recv-Q)",
+        queue.address,
+        units::percent(queue.waiting_part()),
+        units::count(queue.looks),
+        queue.mean,
+        units::count(queue.max),
+    )
+}
+
 /// The number of recorded intervals, and the rule that chose them.
 pub fn sampled(profile: &Profile) -> String {
     let sampling = profile.sampling.as_ref();

@@ -15,6 +15,7 @@
 //! processes      the code of the target's processes, to unwind stacks
 //! slow           stacks of intervals that are slow already
 //! keys           which ring a thread of the system's numbers has
+//! listening      connections that wait to be accepted
 //! no_profile     why there is no profile
 //! java           the same in a Java virtual machine, for methods of Java
 //! refine         what to open and close next: a pure decision over a profile
@@ -31,6 +32,7 @@ pub mod java;
 mod keys;
 pub mod launch;
 pub mod lease;
+mod listening;
 mod location;
 pub mod modules;
 mod no_profile;

@@ -39,6 +39,7 @@ use crate::drain::Drain;
 use crate::error::Error;
 use crate::launch::{self, find_program};
 use crate::lease::Lease;
+use crate::listening::ListenQueues;
 use crate::modules::Modules;
 use crate::processes::Processes;
 use crate::slow::SlowIntervals;
@@ -149,6 +150,7 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         warnings,
         injected: 0,
         left_out: left_out::LeftOut::default(),
+        listening: ListenQueues::default(),
         slowdown: None,
     })
 }
@@ -198,6 +200,7 @@ struct Session<'a> {
     /// Running processes that the agent was brought into.
     injected: u64,
     left_out: left_out::LeftOut,
+    listening: ListenQueues,
     /// Recorded intervals take longer than the user allows.
     slowdown: Option<Warning>,
 }
@@ -222,6 +225,7 @@ impl Session<'_> {
                 self.tick(observer);
                 self.watch_processes(observer);
                 self.filters.watch(&self.arena);
+                self.listening.look(self.target.pid());
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());
                 }
@@ -469,6 +473,7 @@ impl Session<'_> {
             unplanned: self.drain.unplanned,
             traps: self.arena.control().traps.load(Relaxed),
             outside: self.outside.to_owned(),
+            listen_queues: self.listening.seen(),
             failed: self.failed(),
             machine: Some(self.machine()),
             warnings: self.all_warnings(),

@@ -166,12 +166,15 @@ pub fn count_interval() {
 /// An interval ends; a thread that worked on it works on none.
 pub fn end_interval(key: u64, at: u64) {
     let generation = code_state::applied();
-    groups::with_open(at, |open| Event::EndKeyed {
+    let is_recorded = groups::with_open(at, |open| Event::EndKeyed {
         at,
         key,
         generation,
         open,
     });
+    if !is_recorded {
+        groups::end_while_counting(key, at);
+    }
     if evenkeel_patch::thread::current().work == key {
         work_for(0, at);
     }

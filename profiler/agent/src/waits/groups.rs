@@ -63,9 +63,11 @@ pub fn dequeue(kind: Kind, key: u64, at: u64) {
     }
 }
 
-/// Writes an event of the moment `at` that names the calls that are open now.
-pub fn with_open(at: u64, event: impl for<'a> FnOnce(&'a [Open]) -> Event<'a>) {
-    let Some(thread) = recorder(at) else { return };
+/// Writes an event of the moment `at` that names the calls that are open now. False where nothing is recorded.
+pub fn with_open(at: u64, event: impl for<'a> FnOnce(&'a [Open]) -> Event<'a>) -> bool {
+    let Some(thread) = recorder(at) else {
+        return false;
+    };
     let mut open = [Open { start: 0, probe: 0 }; OPEN_MAX];
     let mut len = 0;
     let calls = thread.frames().iter().filter_map(intervals::open_call);
@@ -74,6 +76,26 @@ pub fn with_open(at: u64, event: impl for<'a> FnOnce(&'a [Open]) -> Event<'a>) {
         len += 1;
     }
     rings::event(thread, event(&open[..len]));
+    true
+}
+
+/// Writes that an interval ends while intervals are only counted. Its beginning may have been recorded: a thread that stood still between
+/// its look at the control page and its record came later than the session waits for. The analysis leaves out the interval with its
+/// reason, and ignores the end where it knows no beginning.
+pub fn end_while_counting(key: u64, at: u64) {
+    let arena = arena::get();
+    let thread = thread::current();
+    let counts = arena.control().mode.load(Relaxed) == Mode::Count as u32;
+    let over = thread.closed || code_state::detached() || is_over(arena, at);
+    if key != 0 && counts && !over && thread.prepare() && rings::ensure(thread, arena) {
+        let event = Event::EndKeyed {
+            at,
+            key,
+            generation: code_state::CHANGING,
+            open: &[],
+        };
+        rings::event(thread, event);
+    }
 }
 
 /// Writes that a task is put into a queue, or a thread or process created.

@@ -56,6 +56,9 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> 
             // Nobody will look at its return; and what is only counted needs no key.
             count_interval();
         }
+        if role == Role::EndKeyed && !returned {
+            groups::end_while_counting(key(value), now);
+        }
         return false;
     }
     let mut slots = [None, None];

@@ -40,6 +40,7 @@ pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
     profile.overhead.trapping_fraction = facts.traps as f64 * TRAP_NS / all_ns.max(TRAP_NS);
     profile.names.clone_from(&facts.names);
     profile.outside.clone_from(&facts.outside);
+    profile.listen_queues.clone_from(&facts.listen_queues);
     profile.failed.clone_from(&facts.failed);
     profile.machine = facts.machine;
     let few_recorded = few_recorded(profile);

@@ -28,6 +28,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
     );
     for (label, text) in [
         ("PART ONLY", words::explains_a_part(profile)),
+        ("before it", words::waiting_connections(profile)),
         ("intervals", intervals(profile)),
         ("excluded", profile.outside.clone()),
         ("latency", latency(profile)),

@@ -174,6 +174,7 @@ impl Session<'_> {
             unplanned: self.records.drain.unplanned,
             unpatched: self.plan.unpatched(),
             unopened: Some(self.plan.not_opened().into_iter().map(unopened).collect()),
+            listen_queues: self.listening.seen(),
             warnings: self.all_warnings(),
             ..RunFacts::default()
         }

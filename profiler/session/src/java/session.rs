@@ -20,6 +20,7 @@ use super::stacks::{Method, Stacks};
 use crate::error::Error;
 use crate::launch::{self, Ending};
 use crate::lease::Lease;
+use crate::listening::ListenQueues;
 use crate::profile::duty_cycle::Slowdown;
 use crate::profile::{Event, Observer, Settings};
 
@@ -66,6 +67,7 @@ pub(super) struct Session<'a> {
     /// Methods that were not opened so that the JVM would not stand still for longer than the user allows.
     pub(super) too_long: Option<Warning>,
     pub(super) warnings: Vec<Warning>,
+    pub(super) listening: ListenQueues,
     pub(super) started: Instant,
     pub(super) hooked: Option<Instant>,
     /// When the profile is looked at next, and how long the look is.
@@ -105,6 +107,7 @@ impl<'a> Session<'a> {
             pauses: Vec::new(),
             too_long: None,
             warnings: Vec::new(),
+            listening: ListenQueues::default(),
             started: Instant::now(),
             hooked: None,
             next_look: Instant::now(),
@@ -133,6 +136,7 @@ impl<'a> Session<'a> {
             if slow {
                 last_slow = Instant::now();
                 self.tick(observer);
+                self.listening.look(self.jvm.pid());
                 if !self.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());
                 }

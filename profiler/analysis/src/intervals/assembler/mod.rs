@@ -261,7 +261,9 @@ impl Assembler {
     pub fn in_flight(&self) -> usize {
         let threads = self.past.threads.values();
         let open = threads.filter(|thread| thread.reader.open_since().is_some());
-        open.count() + self.past.keyed.open()
+        let is_begin = |event: &&Pending| matches!(event.happened, Happened::Begin(..));
+        let begun = self.events.iter().filter(is_begin);
+        open.count() + self.past.keyed.open() + begun.count()
     }
 
     /// Calls, marks and releases that were dropped to stay within the bounds.

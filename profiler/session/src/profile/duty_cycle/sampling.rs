@@ -18,6 +18,9 @@ use evenkeel_wire::Mode;
 const OPEN: Duration = Duration::from_millis(150);
 /// Time between the start of recording and a window's first interval.
 const AHEAD: Duration = Duration::from_millis(15);
+/// A window closes no sooner than this after its last interval could begin. A thread that was about to begin one has written it by then, and
+/// the session has read it: the interval's end is awaited, too.
+const SETTLING: Duration = Duration::from_millis(10);
 /// Longest time between two.
 const CLOSED_MAX: Duration = Duration::from_secs(5);
 /// Mean length of a window in which intervals are timed and nothing else, and of the time between two.
@@ -77,8 +80,11 @@ impl SamplingWindows {
         // Half to one and a half times the mean.
         let vary = 0.5 + f64::from(random) / f64::from(u32::MAX);
         match self.state {
-            State::Open if now >= self.until => self.state = State::Closing,
-            State::Closing if in_flight == 0 => {
+            State::Open if now >= self.until => {
+                self.state = State::Closing;
+                self.until = now + SETTLING;
+            }
+            State::Closing if in_flight == 0 && now >= self.until => {
                 self.was_open = now.duration_since(self.opened);
                 if now >= self.bypass_next {
                     self.state = State::Bypassed;
@@ -158,10 +164,15 @@ mod tests {
         };
         assert_eq!(at(2000, 3), (Mode::Record, ALL));
         assert_eq!(at(2001, 3), (Mode::Record, ALL), "open ones are awaited");
-        assert_eq!(at(2002, 0), (Mode::IntervalsOnly, 0));
-        assert_eq!(at(2050, 4), (Mode::IntervalsOnly, 0));
-        assert_eq!(at(2070, 4), (Mode::Record, ALL));
-        assert_eq!(at(2090, 4), (Mode::Record, 0));
+        assert_eq!(
+            at(2002, 0),
+            (Mode::Record, ALL),
+            "one may be about to begin"
+        );
+        assert_eq!(at(2012, 0), (Mode::IntervalsOnly, 0));
+        assert_eq!(at(2060, 4), (Mode::IntervalsOnly, 0));
+        assert_eq!(at(2080, 4), (Mode::Record, ALL));
+        assert_eq!(at(2100, 4), (Mode::Record, 0));
         assert_eq!(at(2300, 0), (Mode::Record, ALL));
         assert_eq!(at(2310, 0), (Mode::Record, 0), "not soon again");
     }
