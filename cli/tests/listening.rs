@@ -1,4 +1,4 @@
-//! Connections that wait in a listen queue are in no interval, and the report says so first.
+//! Connections that wait in a listen queue are in no interval. The report begins with them.
 
 mod support;
 #[path = "attach/working.rs"]

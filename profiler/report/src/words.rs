@@ -429,9 +429,31 @@ pub fn explains_a_part(profile: &Profile) -> String {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_analysis::profile::Sampling;
+    use evenkeel_analysis::profile::{ListenQueue, Sampling};
 
     use super::*;
+
+    #[test]
+    fn the_longest_queue_of_connections_is_stated_where_it_is_long() {
+        let queue = |address: &str, mean, waiting| ListenQueue {
+            address: address.to_owned(),
+            looks: 1_000,
+            waiting,
+            mean,
+            max: 61,
+        };
+        let mut profile = Profile {
+            listen_queues: vec![queue("0.0.0.0:80", 0.5, 20)],
+            ..Profile::default()
+        };
+        assert_eq!(waiting_connections(&profile), "", "in 2 % of the looks");
+        profile.listen_queues.push(queue("[::]:443", 34.2, 970));
+        let said = waiting_connections(&profile);
+        assert!(
+            said.contains("of [::]:443: in 97.0 % of 1,000 looks, 34.2 on average, 61 at most"),
+            "{said}"
+        );
+    }
 
     #[test]
     fn the_kept_intervals_are_stated() {
