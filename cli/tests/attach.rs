@@ -77,6 +77,18 @@ fn mappings(pid: u32) -> usize {
         .count()
 }
 
+/// The profiler's addresses stay mapped, and are no part of the limit that a program sets itself.
+#[test]
+fn a_program_that_limits_its_address_space_goes_on() {
+    let program = own_program("limited", include_str!("attach/limited.c"));
+    let working = Working::start(program, &[]);
+    let options = ["--interval", "handle_request", "--for", "2s"];
+    working.attached(&options).ended(0);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let run = working.end().ended(0);
+    assert!(run.stdout.ends_with(" 0 failed\n"), "{run:?}");
+}
+
 #[test]
 fn a_running_program_gives_its_known_answer() {
     let working = Working::start(program("stages"), &["1000"]);

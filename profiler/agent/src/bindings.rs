@@ -21,8 +21,8 @@ use crate::next::{self, Next};
 /// Which functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Functions that could block SIGTRAP, change its handler, forbid system calls, or leave hooked calls, and
-    /// unwinders, which must find the way out of hooked calls.
+    /// Functions that could block SIGTRAP, change its handler, forbid system calls, limit memory, or leave hooked calls,
+    /// and unwinders, which must find the way out of hooked calls.
     Always,
     /// Functions that wait, too.
     All,
@@ -47,7 +47,14 @@ const ALWAYS: &[&CStr] = &[
     c"siglongjmp",
     c"__longjmp_chk",
     c"_dl_find_object",
+    c"setrlimit",
+    c"setrlimit64",
+    c"prlimit",
+    c"prlimit64",
 ];
+
+/// Functions that stay bound after the session: the arena stays mapped, and limits of the address space have to allow for it.
+const KEPT: &[&CStr] = &[c"setrlimit", c"setrlimit64", c"prlimit", c"prlimit64"];
 
 /// Modules that call the C library's functions past us, as they do when this library is preloaded, or are it.
 const LEFT_ALONE: &[&[u8]] = &[
@@ -90,9 +97,12 @@ pub fn bind(which: Which) {
     });
 }
 
-/// Binds them to the C library's again.
+/// Binds them to the C library's again, except for [`KEPT`].
 pub fn unbind() {
-    each_import(&|word, next, _| (word.load(Relaxed) == next.own()).then_some(next.get() as u64));
+    each_import(&|word, next, _| {
+        let ours = word.load(Relaxed) == next.own() && !KEPT.contains(&next.name());
+        ours.then_some(next.get() as u64)
+    });
 }
 
 /// Chooses the new content of a word, if it is to change.

@@ -45,6 +45,7 @@ mod join;
 mod jvm;
 mod labels;
 mod libraries;
+mod limits;
 mod lines;
 mod loader;
 mod maps;
