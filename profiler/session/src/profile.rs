@@ -3,20 +3,16 @@
 mod attach;
 mod continuity;
 mod diagnosis;
-pub(crate) mod duty_cycle;
 mod ending;
 mod filters;
 mod judge;
-mod kernel;
 mod left_out;
-mod numbers;
+pub(crate) mod records;
 pub(crate) mod refiner;
 mod refining;
 mod settings;
-pub(crate) mod sink;
 mod slow;
 mod stacks;
-pub(crate) mod thread_names;
 mod unnamed;
 mod unopened;
 
@@ -28,32 +24,21 @@ use std::time::{Duration, Instant, SystemTime};
 
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::profile::{Machine, SamplingRule};
-use evenkeel_analysis::{Analysis, Options, ProbeCost, RunFacts};
-use evenkeel_kernel::Watched;
-use evenkeel_wire::Mode;
+use evenkeel_analysis::{Options, RunFacts};
 
-use crate::arena::Arena;
 use crate::attached::Attached;
-use crate::clock::{TickClock, unix_ns};
-use crate::drain::Drain;
+use crate::clock::unix_ns;
 use crate::error::Error;
 use crate::launch::{self, find_program};
-use crate::lease::Lease;
 use crate::modules::Modules;
 use crate::processes::Processes;
 use crate::slow::SlowIntervals;
 use crate::target::Target;
 use continuity::Continuity;
-use duty_cycle::{DutyCycle, Work};
-use evenkeel_recording::{Meta, Writer};
-use kernel::Kernel;
+use evenkeel_recording::Meta;
+use records::{DRAIN_PERIODS, Records};
 use refiner::Refiner;
-use sink::RecordSink;
 
-/// Pause between two drains: each wakes a processor that the target may be using. The shorter while rings fill quickly.
-const DRAIN_PERIODS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
-/// It is halved when a ring was this full, and grows while all are emptier by a factor of eight.
-const FILL_HIGH_BYTES: u64 = evenkeel_wire::ring::RING_BYTES as u64 / 4;
 /// How long to wait for a process with the interval's functions before giving up, when a program without them was seen.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -68,7 +53,7 @@ pub fn profile(
 ) -> Result<Outcome, Error> {
     let mut session = start(settings, observer)?;
     if let Err(error) = session.run(interrupted, observer) {
-        session.detach();
+        session.records.detach();
         session.leave();
         session.target.stop(settings.stop_signal, || {});
         return Err(error);
@@ -86,26 +71,11 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         }
         Subject::Process(pid) => Some(Attached::to(*pid)?),
     };
-    let arena = Arena::create().map_err(Error::Arena)?;
-    let clock = TickClock::start();
-    let lease = Lease::keep(&arena, &clock).map_err(Error::Arena)?;
-    arena.control().mode.store(Mode::Record as u32, Release);
-    arena.control().waits.store(settings.waits.into(), Release);
-    let writer = settings.recording.as_deref();
-    let writer = writer.map(Writer::create).transpose()?;
-    // Before the target, which inherits what is watched.
     let mut warnings = Vec::new();
-    let whom = match &settings.subject {
-        Subject::Command(_) => Watched::Children,
-        Subject::Process(_) => Watched::Everybody,
-    };
-    let kernel = settings
-        .waits
-        .then(|| Kernel::watch(whom, &mut warnings))
-        .flatten();
+    let records = Records::new(settings, observer, &mut warnings)?;
     let target = match (&settings.subject, attached) {
         (Subject::Command(command), _) => {
-            let target = launch::Target::start(&arena, command)?;
+            let target = launch::Target::start(&records.arena, command)?;
             observer.event(&Event::Started { pid: target.pid() });
             Target::Launched(target)
         }
@@ -116,21 +86,10 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
     Ok(Session {
         settings,
         target_name: settings.subject.to_string(),
-        arena,
-        _lease: lease,
-        clock,
+        records,
         target,
         modules: Modules::default(),
         refiner: Refiner::new(settings.planting, settings.limits),
-        drain: Drain::default(),
-        sink: RecordSink::new(settings, clock.started().unix_ns, writer, observer),
-        kernel,
-        duty_cycle: DutyCycle::new(
-            settings.limits.overhead_max,
-            settings.sampling,
-            settings.waits,
-        ),
-        period: DRAIN_PERIODS[0],
         continuity: Continuity::default(),
         watch: diagnosis::Watch::default(),
         filters: filters::Filters::default(),
@@ -143,7 +102,6 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         interval: None,
         outside: "",
         server: None,
-        summed: None,
         started: Instant::now(),
         hooked: None,
         warnings,
@@ -158,19 +116,11 @@ struct Session<'a> {
     settings: &'a Settings,
     /// As reports name it: asked for while it runs.
     target_name: String,
-    arena: Arena,
-    _lease: Lease,
-    clock: TickClock,
+    records: Records,
     target: Target,
     modules: Modules,
     /// What is timed.
     refiner: Refiner,
-    drain: Drain,
-    sink: RecordSink,
-    /// What the kernel reports, with waits.
-    kernel: Option<Kernel>,
-    duty_cycle: DutyCycle,
-    period: Duration,
     continuity: Continuity,
     /// The target's processes.
     watch: diagnosis::Watch,
@@ -188,8 +138,6 @@ struct Session<'a> {
     interval: Option<String>,
     /// What a client may wait for that is in no interval.
     outside: &'static str,
-    /// When sums were last recorded, where they are.
-    summed: Option<Instant>,
     /// Version of the server, once it was looked for.
     server: Option<String>,
     started: Instant,
@@ -211,17 +159,17 @@ impl Session<'_> {
             self.judge(observer)?;
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
             self.await_calibration();
-            self.refiner.grant_traps(&self.arena);
-            if self.sink.analysis.is_some() {
-                self.pass(slow);
-                self.adapt();
+            self.refiner.grant_traps(&self.records.arena);
+            if self.records.sink.analysis.is_some() {
+                self.records.pass(slow);
+                self.records.adapt();
                 self.look_at_slow(slow);
             }
             if slow {
                 last_slow = Instant::now();
                 self.tick(observer);
                 self.watch_processes(observer);
-                self.filters.watch(&self.arena);
+                self.filters.watch(&self.records.arena);
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());
                 }
@@ -240,67 +188,8 @@ impl Session<'_> {
             }
             std::thread::sleep(match self.slow.is_sampling() {
                 true => DRAIN_PERIODS[0],
-                false => self.period,
+                false => self.records.period,
             });
-        }
-    }
-
-    /// Takes in everything that there is.
-    fn pass(&mut self, check_alive: bool) {
-        let (drain, arena, sink, kernel) = (
-            &mut self.drain,
-            &self.arena,
-            &mut self.sink,
-            &mut self.kernel,
-        );
-        let unused = self.duty_cycle.measure(|| {
-            let unused = drain.run(arena, sink, check_alive);
-            if let Some(kernel) = kernel {
-                kernel.run(drain, sink);
-            }
-            sink.pass_ended();
-            unused
-        });
-        self.arena.provide_rings(unused);
-    }
-
-    /// Fits how often is drained, and how much there is to drain, to what the last drains found.
-    fn adapt(&mut self) {
-        let fullest = self.drain.fullest_bytes;
-        if fullest > FILL_HIGH_BYTES {
-            self.period /= 2;
-        } else if fullest < FILL_HIGH_BYTES / 8 {
-            self.period = self.period * 5 / 4;
-        }
-        self.period = self.period.clamp(DRAIN_PERIODS[0], DRAIN_PERIODS[1]);
-        let probe_ns = self.probe_cost().ticks() / self.clock.ticks_per_ns();
-        let in_flight = self.sink.analysis.as_ref().map_or(0, Analysis::in_flight);
-        let work = Work {
-            records: self.drain.read + self.drain.given_back,
-            probe_ns,
-            kernel_ns: self.kernel.as_ref().map_or(0.0, Kernel::cost_ns),
-            in_flight,
-        };
-        let analysis = self.sink.analysis.as_ref();
-        let by_class = analysis.map_or(&[][..], Analysis::latencies);
-        let records = self.duty_cycle.turn(&self.arena, work, by_class);
-        if let Some(kernel) = &mut self.kernel {
-            kernel.watch_while(records);
-        }
-    }
-
-    /// The calibrated cost of a probe where nothing is recorded, nanoseconds.
-    fn passed_ns(&self) -> f64 {
-        let passed_256 = self.arena.control().probe_passed_ticks_256.load(Relaxed);
-        passed_256 as f64 / 256.0 / self.clock.ticks_per_ns()
-    }
-
-    /// The calibrated cost of a probe.
-    fn probe_cost(&self) -> ProbeCost {
-        let control = self.arena.control();
-        ProbeCost {
-            outer_256: control.probe_outer_ticks_256.load(Acquire) as u32,
-            inner_256: control.probe_inner_ticks_256.load(Acquire) as u32,
         }
     }
 
@@ -325,57 +214,30 @@ impl Session<'_> {
 
     /// Lets agents see the plan if it changed, and begins the round that it makes.
     fn publish(&mut self) {
-        let Some(generation) = self.refiner.plan.publish(&self.arena) else {
+        let Some(generation) = self.refiner.plan.publish(&self.records.arena) else {
             return;
         };
-        if let Some(writer) = &mut self.sink.writer {
-            for id in self.sink.sites_written..self.refiner.plan.sites.sites.len() {
-                writer.site(id as u32, &self.refiner.plan.sites.sites[id]);
-            }
-            self.sink.sites_written = self.refiner.plan.sites.sites.len();
-        }
+        let sink = &mut self.records.sink;
+        sink.write_sites(&self.refiner.plan.sites);
+        let was_called = |since, probe| sink.was_called(since, probe);
         let change = self
             .continuity
-            .change(generation, &self.refiner.plan, |since, probe| {
-                let analysis = self.sink.analysis.as_ref();
-                analysis.is_some_and(|analysis| analysis.was_called(since, probe))
-            });
-        self.sink.plan_changed(&change);
-        match &mut self.sink.analysis {
-            Some(analysis) => analysis.plan_changed(change),
-            None => self.sink.early_changes.push(change),
-        }
-        let analysis = self.sink.analysis.as_ref();
-        self.refiner
-            .search
-            .look_from(analysis.map_or(0, Analysis::intervals_seen));
+            .change(generation, &self.refiner.plan, was_called);
+        sink.plan_changed(change);
+        self.refiner.search.look_from(self.records.intervals());
     }
 
     /// Makes the analysis once the cost of a probe is known. A process applies the plan after it has calibrated, or after
     /// another has begun to.
     fn await_calibration(&mut self) {
-        let control = self.arena.control();
-        let cost = self.probe_cost();
-        let waited = self
-            .hooked
-            .is_some_and(|hooked| hooked.elapsed() > Duration::from_millis(100));
-        if self.sink.analysis.is_some()
-            || (cost.outer_256 == 0 && !waited)
-            || control.applications.load(Acquire) == 0
-        {
-            return;
+        let waited = |hooked: Instant| hooked.elapsed() > Duration::from_millis(100);
+        let is_calibrated =
+            self.records.probe_cost().outer_256 != 0 || self.hooked.is_some_and(waited);
+        let applications = &self.records.arena.control().applications;
+        if self.records.sink.analysis.is_none() && is_calibrated && applications.load(Acquire) > 0 {
+            self.records.begin_analysis(self.settings);
+            self.checkpoint();
         }
-        let mut analysis = Analysis::new(cost);
-        analysis.keep_recent();
-        analysis.keep_slowest(self.settings.slowest);
-        if self.settings.waits {
-            analysis.follow_waits();
-        }
-        for change in self.sink.early_changes.drain(..) {
-            analysis.plan_changed(change);
-        }
-        self.sink.analysis = Some(analysis);
-        self.checkpoint();
     }
 
     fn options(&self) -> Options {
@@ -383,8 +245,8 @@ impl Session<'_> {
             k: self.settings.k,
             threshold: self.settings.limits.threshold,
             specificity: self.settings.limits.specificity,
-            ticks_per_ns: self.clock.ticks_per_ns(),
-            started: Some(self.clock.started()),
+            ticks_per_ns: self.records.clock.ticks_per_ns(),
+            started: Some(self.records.clock.started()),
             target: self.target_name.clone(),
             interval: self.interval.clone().unwrap_or_default(),
             ..Options::default()
@@ -394,7 +256,7 @@ impl Session<'_> {
     /// Build id of the file that has the interval's functions, in hexadecimal.
     fn build(&mut self) -> String {
         let module = self.refiner.scope.first().map(|location| location.module);
-        let module = module.and_then(|index| self.modules.get(&self.arena, index).ok());
+        let module = module.and_then(|index| self.modules.get(&self.records.arena, index).ok());
         let id = module.iter().flat_map(|module| module.build_id());
         id.map(|byte| format!("{byte:02x}")).collect()
     }
@@ -407,7 +269,7 @@ impl Session<'_> {
         if self.interval.is_none() {
             return String::new();
         }
-        let (arena, locations) = (&self.arena, &self.refiner.scope);
+        let (arena, locations) = (&self.records.arena, &self.refiner.scope);
         let version = self.server.get_or_insert_with(|| {
             let module = locations.first().map(|location| location.module);
             let path = module.map(|index| Modules::path(arena, index));
@@ -418,7 +280,7 @@ impl Session<'_> {
     }
 
     fn meta(&mut self, complete: bool) -> Meta {
-        let (options, cost) = (self.options(), self.probe_cost());
+        let (options, cost) = (self.options(), self.records.probe_cost());
         Meta {
             target: options.target,
             interval: options.interval,
@@ -433,7 +295,7 @@ impl Session<'_> {
                 // Long, and the same each time: a recording of sums has it at its end.
                 unpatched: match self.settings.summary.is_some() {
                     true => Vec::new(),
-                    false => self.refiner.plan.unpatched(&self.arena),
+                    false => self.refiner.plan.unpatched(&self.records.arena),
                 },
                 ..self.counts()
             },
@@ -442,14 +304,14 @@ impl Session<'_> {
             host: host(),
             build: self.build(),
             server: self.server(),
-            started: Some(self.clock.started()),
+            started: Some(self.records.clock.started()),
         }
     }
 
     /// What is known of the run beside its records.
     fn facts(&mut self) -> RunFacts {
         RunFacts {
-            unpatched: self.refiner.plan.unpatched(&self.arena),
+            unpatched: self.refiner.plan.unpatched(&self.records.arena),
             unopened: Some(self.unopened()),
             names: self.names_elsewhere(),
             ..self.counts()
@@ -459,15 +321,15 @@ impl Session<'_> {
     /// Of that what is counted, and what the user should know.
     fn counts(&self) -> RunFacts {
         RunFacts {
-            missed: self.drain.missed,
-            sampled_out: self.drain.skipped,
+            missed: self.records.drain.missed,
+            sampled_out: self.records.drain.skipped,
             sampling: Some(match self.settings.sampling {
                 SamplingRule::All => SamplingRule::All,
                 _ if self.settings.waits => SamplingRule::Windows,
                 rule => rule,
             }),
-            unplanned: self.drain.unplanned,
-            traps: self.arena.control().traps.load(Relaxed),
+            unplanned: self.records.drain.unplanned,
+            traps: self.records.arena.control().traps.load(Relaxed),
             outside: self.outside.to_owned(),
             failed: self.failed(),
             machine: Some(self.machine()),
@@ -479,7 +341,7 @@ impl Session<'_> {
     /// The machine, and how long the run has taken.
     fn machine(&self) -> Machine {
         let now = unix_ns(SystemTime::now());
-        let ns = now.saturating_sub(self.clock.started().unix_ns);
+        let ns = now.saturating_sub(self.records.clock.started().unix_ns);
         // SAFETY: asks for a number.
         let processors = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
         Machine {
@@ -490,22 +352,10 @@ impl Session<'_> {
 
     /// Makes the recording good up to now; one of sums now and then.
     fn checkpoint(&mut self) {
-        if let Some(period) = self.settings.summary {
-            if self.summed.is_some_and(|at| at.elapsed() < period) {
-                return;
-            }
-            self.summed = Some(Instant::now());
-        }
-        let meta = self.sink.writer.is_some().then(|| self.meta(false));
-        if let (Some(writer), Some(meta)) = (&mut self.sink.writer, meta) {
-            writer.meta(&meta);
-        }
-        // Behind what explains them: the cost of a probe is read there.
-        if self.sink.sums_only {
-            self.sink.keep_sums();
-        }
-        if let Some(writer) = &mut self.sink.writer {
-            writer.flush();
+        if self.records.sink.is_checkpoint_due() {
+            let is_recorded = self.records.sink.writer.is_some();
+            let meta = is_recorded.then(|| self.meta(false));
+            self.records.sink.checkpoint(meta.as_ref());
         }
     }
 
@@ -514,12 +364,8 @@ impl Session<'_> {
             .hooked
             .map_or(0.0, |hooked| hooked.elapsed().as_secs_f64());
         observer.event(&Event::Tick {
-            intervals: self
-                .sink
-                .analysis
-                .as_ref()
-                .map_or(0, Analysis::intervals_seen),
-            records: self.drain.read,
+            intervals: self.records.intervals(),
+            records: self.records.drain.read,
             probes: self.refiner.plan.planted().count(),
             seconds,
         });
@@ -527,12 +373,11 @@ impl Session<'_> {
 
     /// Shows the present profile to an observer that wants it.
     fn show(&mut self, observer: &mut dyn Observer) {
-        let has_intervals = |analysis: &Analysis| analysis.intervals_seen() > 0;
-        if !self.sink.analysis.as_ref().is_some_and(has_intervals) || !observer.wants_profile() {
+        if self.records.intervals() == 0 || !observer.wants_profile() {
             return;
         }
         let (options, facts) = (self.options(), self.facts());
-        if let Some(analysis) = &self.sink.analysis {
+        if let Some(analysis) = &self.records.sink.analysis {
             let profile = analysis.finished(&self.refiner.plan.sites, &options, &facts);
             observer.event(&Event::Now { profile: &profile });
         }
@@ -540,19 +385,13 @@ impl Session<'_> {
 
     /// The profile of the minute that has ended, if one has.
     fn show_minute(&mut self, observer: &mut dyn Observer) {
-        if self.sink.minute_alone.is_some() {
+        if self.records.sink.minute_alone.is_some() {
             let (options, facts) = (self.options(), self.facts());
             let sites = &self.refiner.plan.sites;
-            self.sink.show_minute(sites, &options, &facts, observer);
+            self.records
+                .sink
+                .show_minute(sites, &options, &facts, observer);
         }
-    }
-
-    /// Asks all processes to take their hooks out; each does at its next interval.
-    fn detach(&mut self) {
-        self.arena
-            .control()
-            .mode
-            .store(Mode::Detach as u32, Release);
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
-use evenkeel_analysis::Analysis;
 use evenkeel_analysis::findings::warnings::Warning;
 
 use super::method::dotted;
@@ -122,7 +121,8 @@ impl Session<'_> {
                 .filter(|number| !classes.contains(number))
                 .collect::<Vec<_>>(),
         );
-        self.make_analysis();
+        self.records.begin_analysis(self.settings);
+        self.checkpoint();
         self.load_again(&classes, observer)?;
         self.settle(None, interrupted);
         self.switch()?;
@@ -131,15 +131,6 @@ impl Session<'_> {
             seconds: self.started.elapsed().as_secs_f64(),
         });
         Ok(true)
-    }
-
-    /// Makes the analysis: the cost of a probe is known.
-    fn make_analysis(&mut self) {
-        let mut analysis = Analysis::new(self.records.probe_cost());
-        analysis.keep_recent();
-        analysis.keep_slowest(self.settings.slowest);
-        self.records.sink.analysis = Some(analysis);
-        self.checkpoint();
     }
 
     /// Has classes loaded again with the probes that are planned. Intervals are counted only until the next [`Session::switch`].
@@ -212,14 +203,10 @@ impl Session<'_> {
         let generation = control.generation.fetch_add(1, AcqRel) + 1;
         let states = self.plan.states();
         self.write_sites();
-        let analysis = self.records.sink.analysis.as_ref();
-        let change = self.plan.change(generation, |since, probe| {
-            analysis.is_some_and(|analysis| analysis.was_called(since, probe))
-        });
-        self.records.sink.plan_changed(&change);
-        if let Some(analysis) = &mut self.records.sink.analysis {
-            analysis.plan_changed(change);
-        }
+        let sink = &mut self.records.sink;
+        let was_called = |since, probe| sink.was_called(since, probe);
+        let change = self.plan.change(generation, was_called);
+        sink.plan_changed(change);
         self.talk(|talk| talk.switch(generation, &states))
     }
 

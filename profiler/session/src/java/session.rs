@@ -14,13 +14,11 @@ use evenkeel_attach::process;
 
 use super::method::NamedMethod;
 use super::plan::Plan;
-use super::records::Records;
 use super::search::BATCHES_MAX;
 use super::stacks::{Method, Stacks};
 use crate::error::Error;
 use crate::launch::{self, Ending};
-use crate::lease::Lease;
-use crate::profile::duty_cycle::Slowdown;
+use crate::profile::records::Records;
 use crate::profile::{Event, Observer, Settings};
 
 /// How long a look at the profile is at first. Each is twice as long as the one before.
@@ -48,7 +46,6 @@ pub(super) struct Session<'a> {
     pub(super) target_name: String,
     pub(super) target: Subject,
     pub(super) jvm: Jvm,
-    _lease: Lease,
     pub(super) records: Records,
     pub(super) methods: Vec<NamedMethod>,
     /// Its name.
@@ -71,7 +68,6 @@ pub(super) struct Session<'a> {
     /// When the profile is looked at next, and how long the look is.
     next_look: Instant,
     look: Duration,
-    pub(super) summed: Option<Instant>,
     /// The search has found nothing more to open.
     rests: bool,
 }
@@ -81,8 +77,8 @@ impl<'a> Session<'a> {
         settings: &'a Settings,
         target: Subject,
         jvm: Jvm,
-        lease: Lease,
         records: Records,
+        warnings: Vec<Warning>,
         methods: Vec<NamedMethod>,
         interval: String,
     ) -> Session<'a> {
@@ -93,7 +89,6 @@ impl<'a> Session<'a> {
             target_name: settings.subject.to_string(),
             target,
             jvm,
-            _lease: lease,
             records,
             methods,
             interval,
@@ -104,12 +99,11 @@ impl<'a> Session<'a> {
             batches: 0,
             pauses: Vec::new(),
             too_long: None,
-            warnings: Vec::new(),
+            warnings,
             started: Instant::now(),
             hooked: None,
             next_look: Instant::now(),
             look: LOOK_FIRST,
-            summed: None,
             rests: false,
         }
     }
@@ -169,11 +163,8 @@ impl<'a> Session<'a> {
         let estimated = look.profile.overhead.estimated_fraction;
         let measured = self.records.duty_cycle.told_apart(look.self_cost);
         let slowed = measured.unwrap_or(0.0).max(estimated);
-        self.records.duty_cycle.limit_by_slowdown(Slowdown {
-            recorded: slowed,
-            passed: 0.0,
-            mean_ticks: look.profile.mean_ns * options.ticks_per_ns,
-        });
+        let mean_ns = look.profile.mean_ns;
+        self.records.limit_by_slowdown(slowed, 0.0, mean_ns);
         let closed = self.close_costly(&look)?;
         let opened = closed == 0 && self.may_open() && self.open_more(interrupted, observer)?;
         let leads_on = opened || closed > 0;

@@ -6,6 +6,7 @@ use evenkeel_attach::Refused;
 use evenkeel_wire::ModuleState;
 
 use super::left_out::Kind;
+use super::records::Records;
 use super::{Event, Observer, Session};
 use crate::attached;
 use crate::error::Error;
@@ -19,10 +20,10 @@ impl Session<'_> {
             let Target::Attached(target) = &mut self.target else {
                 return Ok(());
             };
-            let Some(pid) = target.next(&self.arena) else {
+            let Some(pid) = target.next(&self.records.arena) else {
                 return Ok(());
             };
-            let program = match attached::announce(&mut self.arena, pid) {
+            let program = match attached::announce(&mut self.records.arena, pid) {
                 Ok(Some(program)) => program,
                 Ok(None) => continue,
                 Err(why) => {
@@ -31,7 +32,7 @@ impl Session<'_> {
                 }
             };
             self.judge(observer)?;
-            let wanted = self.arena.modules()[program].state.load(Acquire);
+            let wanted = self.records.arena.modules()[program].state.load(Acquire);
             let Target::Attached(target) = &self.target else {
                 return Ok(());
             };
@@ -39,7 +40,7 @@ impl Session<'_> {
                 continue;
             }
             self.filters.before(pid);
-            match target.attach(pid, &self.arena) {
+            match target.attach(pid, &self.records.arena) {
                 Ok(injected) => {
                     self.injected += 1;
                     // A server that starts processes all the while would fill the screen.
@@ -82,16 +83,12 @@ impl Session<'_> {
 
     /// Sees to it that the hooks are out of all processes that are attached to.
     pub(super) fn leave(&mut self) {
-        let Session {
-            target,
-            drain,
-            arena,
-            sink,
-            ..
-        } = self;
-        let Target::Attached(target) = target else {
+        let Target::Attached(target) = &self.target else {
             return;
         };
+        let Records {
+            arena, drain, sink, ..
+        } = &mut self.records;
         let left = target.leave(arena, || {
             drain.run(arena, sink, true);
             sink.pass_ended();

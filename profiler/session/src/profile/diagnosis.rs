@@ -57,13 +57,13 @@ impl Session<'_> {
     /// Examines the target's processes, if it is time, and reports those whose intervals are missing. Omissions of
     /// processes that ran before were reported at the attach.
     pub(super) fn watch_processes(&mut self, observer: &mut dyn Observer) {
-        let analysis = self.sink.analysis.as_ref();
+        let analysis = self.records.sink.analysis.as_ref();
         let none_ended = analysis.is_none_or(|analysis| analysis.intervals_seen() == 0);
         if none_ended {
             // Later its thread may be gone.
             let read = analysis.map_or(0, Analysis::in_flight);
             // Records of one that is not over are not read.
-            let open = self.arena.open_intervals().count() as u64;
+            let open = self.records.arena.open_intervals().count() as u64;
             self.watch.in_flight = read.max(open);
         }
         if !self.watch.is_due() {
@@ -99,7 +99,7 @@ impl Session<'_> {
                 Warning::InlinedElsewhere { .. } | Warning::Unprofiled(_)
             )
         };
-        let (Some(analysis), Some(hooked)) = (&self.sink.analysis, self.hooked) else {
+        let (Some(analysis), Some(hooked)) = (&self.records.sink.analysis, self.hooked) else {
             return;
         };
         if self.interval.is_none() || self.warnings.iter().any(is_explained) {
@@ -125,7 +125,7 @@ impl Session<'_> {
             .first()
             .map(|probe| probe.holder.module);
         let within = self.refiner.scope.first().map(|location| location.module);
-        let file = &self.arena.modules()[within.or(boundary)?];
+        let file = &self.records.arena.modules()[within.or(boundary)?];
         Some(String::from_utf8_lossy(file.path()).into_owned())
     }
 
@@ -172,23 +172,24 @@ impl Session<'_> {
     fn without_names(&mut self, error: &Error, program: &Path) -> Option<String> {
         let missing = error.missing_function();
         let is_bare = missing.is_some_and(|(_, closest)| closest.is_empty());
-        let count = self.arena.modules().len();
-        let mut programs = (0..count).filter(|&at| Modules::path(&self.arena, at) == program);
+        let count = self.records.arena.modules().len();
+        let mut programs =
+            (0..count).filter(|&at| Modules::path(&self.records.arena, at) == program);
         let index = programs.next().filter(|_| is_bare)?;
-        let module = self.modules.get(&self.arena, index).ok()?;
+        let module = self.modules.get(&self.records.arena, index).ok()?;
         module.names_elsewhere()
     }
 
     /// The reason why this many intervals were left: their ends may have been met on other threads.
     pub(super) fn ends_elsewhere(&self, left: u64) -> Option<Reason> {
-        let ends = self.arena.control().ends_elsewhere.load(Relaxed);
+        let ends = self.records.arena.control().ends_elsewhere.load(Relaxed);
         let name = self.interval.clone()?;
         let enough = (left / 2).clamp(1, Control::ENDS_ELSEWHERE_MAX);
         (ends >= enough).then_some(Reason::EndsElsewhere { name, ends })
     }
 
     fn reason(&mut self) -> Reason {
-        let control = self.arena.control();
+        let control = self.records.arena.control();
         if self.interval.is_none() && self.watch.lacks_room {
             return Reason::NoAddressSpace;
         }
@@ -199,7 +200,7 @@ impl Session<'_> {
         let Some(name) = self.interval.clone() else {
             return self.no_module();
         };
-        let ends = self.arena.control().ends_elsewhere.load(Relaxed);
+        let ends = self.records.arena.control().ends_elsewhere.load(Relaxed);
         if ends > 2 * self.watch.in_flight {
             return Reason::EndsElsewhere { name, ends };
         }
@@ -220,7 +221,7 @@ impl Session<'_> {
         }
         Reason::NotCalled {
             name,
-            processes: self.arena.control().processes_hooked.load(Relaxed),
+            processes: self.records.arena.control().processes_hooked.load(Relaxed),
             busy: self.watch.busy(),
             elsewhere: self.without_agent().map(Box::new),
         }
@@ -235,7 +236,7 @@ impl Session<'_> {
             };
             return Reason::NoWriteExecute { name };
         }
-        let processes = self.arena.control().processes.load(Relaxed);
+        let processes = self.records.arena.control().processes.load(Relaxed);
         match &self.settings.selector {
             IntervalSelector::Preset(preset, _) => Reason::NoProgram {
                 programs: preset.programs.join(" or "),
@@ -254,15 +255,15 @@ impl Session<'_> {
     fn in_a_library(&mut self, error: &Error) -> Option<Reason> {
         let (name, closest) = error.missing_function()?;
         let mut alike = Vec::new();
-        for index in 0..self.arena.modules().len().min(LIBRARIES_MAX) {
-            let is_library = self.arena.modules()[index].executable.load(Relaxed) == 0;
-            if !is_library || !Modules::may_open(&self.arena, index) {
+        for index in 0..self.records.arena.modules().len().min(LIBRARIES_MAX) {
+            let is_library = self.records.arena.modules()[index].executable.load(Relaxed) == 0;
+            if !is_library || !Modules::may_open(&self.records.arena, index) {
                 continue;
             }
-            let Ok(module) = self.modules.get(&self.arena, index) else {
+            let Ok(module) = self.modules.get(&self.records.arena, index) else {
                 continue;
             };
-            let library = Modules::name(&self.arena, index);
+            let library = Modules::name(&self.records.arena, index);
             match module.find(name) {
                 Ok(_) => {
                     let name = name.to_owned();
@@ -282,9 +283,9 @@ impl Session<'_> {
     /// because the program does not have the function, and announced nothing more.
     fn in_an_opened_library(&self, error: &Error) -> Option<Reason> {
         let (name, _) = error.missing_function()?;
-        let count = self.arena.modules().len();
+        let count = self.records.arena.modules().len();
         let announced: Vec<_> = (0..count)
-            .map(|at| Modules::path(&self.arena, at))
+            .map(|at| Modules::path(&self.records.arena, at))
             .collect();
         let mapped = self.watch.mapped.iter().map(Path::new);
         let mut opened = mapped
@@ -311,7 +312,12 @@ impl Session<'_> {
 
     /// No process could hook the interval's boundaries.
     fn boundary_refused(&self, name: &str) -> Option<Reason> {
-        let probes = self.arena.probes().iter().zip(self.refiner.plan.probes());
+        let probes = self
+            .records
+            .arena
+            .probes()
+            .iter()
+            .zip(self.refiner.plan.probes());
         let mut boundaries =
             probes.filter(|(_, planned)| !matches!(planned.role, Role::Inner | Role::Label));
         if boundaries.any(|(probe, _)| probe.planted.load(Relaxed) > 0) {
@@ -321,21 +327,21 @@ impl Session<'_> {
         if self.is_sealed() {
             return Some(Reason::NoWriteExecute { name });
         }
-        let mut refused = self.refiner.plan.refused_boundaries(&self.arena);
+        let mut refused = self.refiner.plan.refused_boundaries(&self.records.arena);
         let why = refused.next()?;
         Some(Reason::Refused { name, why })
     }
 
     /// A process gave up the right to change its code.
     fn is_sealed(&self) -> bool {
-        self.arena.control().frozen[Frozen::WriteExecute as usize].load(Relaxed) > 0
+        self.records.arena.control().frozen[Frozen::WriteExecute as usize].load(Relaxed) > 0
     }
 
     /// Whether one of the interval's functions calls itself.
     fn calls_itself(&mut self) -> bool {
         let scope = self.refiner.scope.clone();
         scope.into_iter().any(|function| {
-            let module = self.modules.get(&self.arena, function.module);
+            let module = self.modules.get(&self.records.arena, function.module);
             module.is_ok_and(|module| {
                 let sites = module.call_sites(function.address);
                 let itself = Callee::Function(function.address);

@@ -7,7 +7,6 @@ use evenkeel_analysis::findings::warnings::{FrozenBy, Warning};
 use evenkeel_analysis::{Analysis, Options};
 use evenkeel_wire::{Control, FAULT_IN_FUNCTION, Frozen};
 
-use super::kernel::Kernel;
 use super::{Outcome, Session};
 use crate::error::Error;
 use crate::launch::Ending;
@@ -24,44 +23,28 @@ const LEFT_FEW: u64 = 20;
 impl Session<'_> {
     /// `interrupted`: whether the user ended the run.
     pub(super) fn finish(mut self, interrupted: bool) -> Result<Outcome, Error> {
-        let ending = match self.stop() {
-            // A terminal sends Ctrl-C to the command, too, which may be faster than we are.
-            Ending::Exited(_) | Ending::Killed(libc::SIGINT | libc::SIGTERM | libc::SIGHUP)
-                if interrupted =>
-            {
-                Ending::Stopped
-            }
-            ending => ending,
-        };
-        if self.kernel.is_some() {
+        let ending = self.stop().after(interrupted);
+        if self.records.kernel.is_some() {
             std::thread::sleep(KERNEL_LATE);
-            self.pass(true);
+            self.records.pass(true);
         }
-        if let Some(analysis) = &mut self.sink.analysis {
+        if let Some(analysis) = &mut self.records.sink.analysis {
             analysis.ended();
         }
         let mut meta = Meta {
             facts: self.facts(),
             ..self.meta(true)
         };
-        if self.sink.sums_only {
-            // Before the sums, for the cost of a probe is read there.
-            if let Some(writer) = &mut self.sink.writer {
-                writer.meta(&meta);
-            }
-            self.sink.keep_sums();
-        }
-        if let Some(writer) = self.sink.writer.take()
-            && let Err(error) = writer.finish(&meta)
-        {
-            let incomplete = Warning::RecordingIncomplete(error.to_string());
-            meta.facts.warnings.push(incomplete);
-        }
-        let analysis = self.sink.analysis.take();
+        let analysis = self.records.sink.finish(&mut meta);
         let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
             return Err(self.nothing_profiled(ending));
         };
-        let intervals = self.arena.control().intervals_switched.load(Relaxed);
+        let intervals = self
+            .records
+            .arena
+            .control()
+            .intervals_switched
+            .load(Relaxed);
         if 2 * intervals > analysis.intervals_represented() {
             return Err(Error::NothingProfiled(Reason::StacksSwitched { intervals }));
         }
@@ -84,44 +67,31 @@ impl Session<'_> {
     fn stop(&mut self) -> Ending {
         self.note_rare_intervals();
         self.await_calibration();
-        self.filters.watch_all(&self.arena);
-        self.detach();
+        self.filters.watch_all(&self.records.arena);
+        self.records.detach();
         if let Some(ending) = self.target.ending().filter(|_| !self.target.is_running()) {
-            self.pass(true);
+            self.records.pass(true);
             return ending;
         }
         if let Target::Attached(_) = self.target {
             self.leave();
-            self.pass(true);
+            self.records.pass(true);
             return Ending::Kept;
         }
         if self.settings.keep {
             std::thread::sleep(Duration::from_millis(50));
-            self.pass(true);
+            self.records.pass(true);
             return Ending::Kept;
         }
-        let Session {
-            target,
-            drain,
-            arena,
-            sink,
-            kernel,
-            ..
-        } = self;
-        target.stop(self.settings.stop_signal, || {
-            drain.run(arena, sink, true);
-            if let Some(kernel) = kernel {
-                kernel.run(drain, sink);
-            }
-            sink.pass_ended();
-        });
-        drain.run(arena, sink, true);
+        let (signal, records) = (self.settings.stop_signal, &mut self.records);
+        self.target.stop(signal, || records.pass(true));
+        self.records.pass(true);
         Ending::Stopped
     }
 
     /// A message about the agent's instructions that failed in the target; empty without any.
     pub(super) fn failed(&self) -> String {
-        let control = self.arena.control();
+        let control = self.records.arena.control();
         let probe = control.fault_probe.load(Acquire);
         let Some(id) = probe.checked_sub(1) else {
             return String::new();
@@ -155,7 +125,7 @@ impl Session<'_> {
 
     /// Warnings for the user as of now: events of the session, and counts.
     pub(super) fn all_warnings(&self) -> Vec<Warning> {
-        let control = self.arena.control();
+        let control = self.records.arena.control();
         let mut all = self.warnings.clone();
         all.extend(self.left_out.warnings());
         all.extend(self.refiner.sampled_warning());
@@ -163,27 +133,13 @@ impl Session<'_> {
             pid: refused.pid,
             why: refused.why.clone(),
         }));
+        all.extend(self.slowdown.clone());
+        all.extend(self.records.warnings());
         let mut warn = |condition: bool, warning: Warning| {
             if condition {
                 all.push(warning);
             }
         };
-        if let Some(slowdown) = &self.slowdown {
-            warn(true, slowdown.clone());
-        }
-        let threads = control.threads_without_ring.load(Relaxed).into();
-        let refused = self.arena.rings_refused();
-        warn(
-            threads > 0,
-            Warning::ThreadsWithoutRing { threads, refused },
-        );
-        let (records, intervals) = (self.drain.dropped, self.drain.missed);
-        warn(
-            records + intervals > 0,
-            Warning::NotDrained { records, intervals },
-        );
-        let lost = self.kernel.as_ref().map_or(0, Kernel::lost);
-        warn(lost > 0, Warning::KernelEventsLost(lost));
         for note in &self.modules.notes {
             warn(true, Warning::DebugFile(note.clone()));
         }
@@ -192,6 +148,7 @@ impl Session<'_> {
         let switched = control.intervals_switched.load(Relaxed);
         warn(switched > 0, Warning::StacksSwitched(switched));
         let left = self
+            .records
             .sink
             .analysis
             .as_ref()

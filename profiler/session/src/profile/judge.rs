@@ -17,12 +17,12 @@ use evenkeel_intervals::interval::{self, Hooked, Interval, Place, Unhooked};
 impl Session<'_> {
     /// Gives every newly announced module its verdict; a process waits for that of its executable.
     pub(super) fn judge(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
-        while self.judged < self.arena.modules().len() {
+        while self.judged < self.records.arena.modules().len() {
             let index = self.judged;
             self.judged += 1;
-            let executable = self.arena.modules()[index].executable.load(Acquire) != 0;
+            let executable = self.records.arena.modules()[index].executable.load(Acquire) != 0;
             let fixed = self.fixed(index, executable);
-            self.arena.modules()[index]
+            self.records.arena.modules()[index]
                 .fixed
                 .store(fixed as u32, Release);
             let wanted = match self.interval_in(index, executable) {
@@ -48,7 +48,7 @@ impl Session<'_> {
             } else {
                 ModuleState::Ignored
             };
-            self.arena.modules()[index]
+            self.records.arena.modules()[index]
                 .state
                 .store(verdict as u32, Release);
             if wanted && executable && self.hooked.is_none() {
@@ -67,7 +67,7 @@ impl Session<'_> {
             return; // a tool that the program starts
         }
         observer.event(&Event::Passing(&error));
-        let program = Modules::path(&self.arena, index);
+        let program = Modules::path(&self.records.arena, index);
         let command = std::fs::read_link(process::program(self.target.pid()));
         let is_command = command.is_ok_and(|command| command == program);
         self.passed.add(error, program, is_command);
@@ -75,10 +75,10 @@ impl Session<'_> {
 
     /// Whether code of processes with this file may be changed at any time.
     fn fixed(&self, index: usize, executable: bool) -> Fixed {
-        let path = Modules::path(&self.arena, index);
+        let path = Modules::path(&self.records.arena, index);
         if executable && evenkeel_symbols::is_go(&path) {
             Fixed::Runtime
-        } else if Modules::may_open(&self.arena, index)
+        } else if Modules::may_open(&self.records.arena, index)
             && evenkeel_symbols::may_confine_itself(&path)
         {
             Fixed::Unseen
@@ -97,12 +97,14 @@ impl Session<'_> {
 
     /// The interval, if this module is one that may define it.
     fn interval_in(&mut self, index: usize, executable: bool) -> Result<Option<Interval>, Error> {
-        let path = Modules::path(&self.arena, index);
+        let path = Modules::path(&self.records.arena, index);
         let concerned = match &self.settings.selector {
             IntervalSelector::Preset(preset, _) => executable && preset.fits(&path),
             IntervalSelector::Spec(spec) => match &spec.library {
                 None => executable,
-                Some(library) => Modules::name(&self.arena, index).starts_with(library.as_str()),
+                Some(library) => {
+                    Modules::name(&self.records.arena, index).starts_with(library.as_str())
+                }
             },
         };
         if !concerned {
@@ -110,7 +112,7 @@ impl Session<'_> {
         }
         let module = self
             .modules
-            .get(&self.arena, index)
+            .get(&self.records.arena, index)
             .map_err(Error::Unreadable)?;
         let interval = match &self.settings.selector {
             IntervalSelector::Preset(preset, known) => {
@@ -131,7 +133,7 @@ impl Session<'_> {
         let named = self.named_in(index, executable)?;
         let (refiner, mut code) = self.refiner();
         refiner.begin(index, interval, &named, &mut code)?;
-        if let Ok(module) = self.modules.get(&self.arena, index) {
+        if let Ok(module) = self.modules.get(&self.records.arena, index) {
             self.note_copies(&module, interval);
         }
         self.publish();
@@ -187,9 +189,11 @@ impl Session<'_> {
         for named in &settings.named {
             let concerned = match &named.library {
                 None => executable,
-                Some(library) => Modules::name(&self.arena, index).starts_with(library.as_str()),
+                Some(library) => {
+                    Modules::name(&self.records.arena, index).starts_with(library.as_str())
+                }
             };
-            if concerned && let Ok(module) = self.modules.get(&self.arena, index) {
+            if concerned && let Ok(module) = self.modules.get(&self.records.arena, index) {
                 let hooked = interval::resolve_named(named, &module)?;
                 self.caution(&hooked.unhooked);
                 all.push(hooked);

@@ -29,7 +29,7 @@ impl Session<'_> {
             }
         }
         let known = files.into_iter().filter_map(|index| {
-            let module = self.modules.get(&self.arena, index).ok()?;
+            let module = self.modules.get(&self.records.arena, index).ok()?;
             module.names_elsewhere()
         });
         known.take(FILES_MAX).collect()

@@ -20,7 +20,7 @@ use evenkeel_intervals::spec::Shape;
 impl Session<'_> {
     /// Calls whose inside was not timed, or not all of it, each with the reason.
     pub(super) fn unopened(&mut self) -> Vec<Unopened> {
-        let refused = refused_by_function(self.refiner.plan.unpatched(&self.arena));
+        let refused = refused_by_function(self.refiner.plan.unpatched(&self.records.arena));
         let scope = self.refiner.scope.clone();
         let mut all: Vec<Unopened> = Vec::new();
         let probes: Vec<(Option<u32>, Vec<Location>)> = self
@@ -72,7 +72,7 @@ impl Session<'_> {
     fn why_unknown(&mut self, probe: u32) -> Option<NotSplit> {
         let planned = &self.refiner.plan.probes()[probe as usize];
         let Some(import) = &planned.import else {
-            let leads_nowhere = self.refiner.plan.leads_nowhere(&self.arena, probe);
+            let leads_nowhere = self.refiner.plan.leads_nowhere(&self.records.arena, probe);
             return Some(match planned.is_fixed {
                 true => NotSplit::UnderEntry,
                 false if leads_nowhere => NotSplit::IntoNoFile,
@@ -81,10 +81,10 @@ impl Session<'_> {
             });
         };
         let name = unversioned(import);
-        let Some(module) = self.modules.defining(&self.arena, name) else {
+        let Some(module) = self.modules.defining(&self.records.arena, name) else {
             return Some(NotSplit::NoCallee);
         };
-        if !Modules::may_open(&self.arena, module) {
+        if !Modules::may_open(&self.records.arena, module) {
             let calls_back = calling_back::calls_back(name);
             return Some(if calls_back {
                 NotSplit::SystemCallingBack
@@ -92,7 +92,7 @@ impl Session<'_> {
                 NotSplit::System
             });
         }
-        match self.modules.definition(&self.arena, name) {
+        match self.modules.definition(&self.records.arena, name) {
             Some(callee) => self.why_unopened(callee),
             None => Some(NotSplit::NoCallee),
         }
@@ -110,7 +110,7 @@ impl Session<'_> {
         let callee = probe.map(callee);
         callees.iter().find_map(|&function| {
             let name = self.name_of(function)?;
-            let file = Some(file_name(&self.arena, function.module));
+            let file = Some(file_name(&self.records.arena, function.module));
             let (calls, reason) = refused.get(&Function { name, file })?;
             let name = self.name_of(function)?;
             Some(NotSplit::Refused {
@@ -125,7 +125,10 @@ impl Session<'_> {
     }
 
     pub(super) fn name_of(&mut self, function: Location) -> Option<String> {
-        let module = self.modules.get(&self.arena, function.module).ok()?;
+        let module = self
+            .modules
+            .get(&self.records.arena, function.module)
+            .ok()?;
         Some(module.name(function.address))
     }
 
@@ -136,18 +139,24 @@ impl Session<'_> {
             let is_short = matches!(planned.form, Form::ShortIndirectCall | Form::IndirectJump);
             is_short
                 && planned.holder == function
-                && self.refiner.plan.leads_nowhere(&self.arena, id as u32)
+                && self
+                    .refiner
+                    .plan
+                    .leads_nowhere(&self.records.arena, id as u32)
         })
     }
 
     fn why_unopened(&mut self, function: Location) -> Option<NotSplit> {
-        if !Modules::may_open(&self.arena, function.module) {
+        if !Modules::may_open(&self.records.arena, function.module) {
             return Some(NotSplit::System);
         }
         let known = self.refiner.known.function(function);
         match (known.calls, known.pointers) {
             (Calls::NotOpened | Calls::OnPath, _) => {
-                let module = self.modules.get(&self.arena, function.module).ok()?;
+                let module = self
+                    .modules
+                    .get(&self.records.arena, function.module)
+                    .ok()?;
                 let makes_calls = !module.call_sites(function.address).is_empty();
                 let why = if known.too_costly {
                     NotSplit::TooCostly
@@ -162,7 +171,10 @@ impl Session<'_> {
             _ if self.calls_into_no_file(function) => Some(NotSplit::IntoNoFile),
             // In addition to the calls in its own code: LuaJIT's `lua_resume` makes some when it fails.
             (Calls::NoneToTime | Calls::Opened, _) => {
-                let module = self.modules.get(&self.arena, function.module).ok()?;
+                let module = self
+                    .modules
+                    .get(&self.records.arena, function.module)
+                    .ok()?;
                 let goes_on = module.jumps_into_another(function.address);
                 goes_on.then_some(NotSplit::GoesOnElsewhere)
             }
