@@ -75,6 +75,8 @@ pub struct Modules {
     entries: Vec<Entry>,
     /// What each module defines for the loader: read once, since hundreds of imports may be asked for.
     exported: Vec<HashSet<String>>,
+    /// Entries of the arena's table that have their verdict.
+    judged: usize,
     /// What there is to say about debug files that could not be used.
     pub notes: Vec<String>,
 }
@@ -118,6 +120,13 @@ impl Modules {
         let name = Self::name(arena, index);
         !path.starts_with(LOADED_BY_DESCRIPTOR)
             && !NEVER_OPENED.iter().any(|never| name.starts_with(never))
+    }
+
+    /// The next module that has no verdict yet.
+    pub(crate) fn next_to_judge(&mut self, arena: &Arena) -> Option<usize> {
+        let index = self.judged;
+        self.judged = arena.modules().len().min(index + 1);
+        (index < self.judged).then_some(index)
     }
 
     /// Module `index`, read when first asked for.

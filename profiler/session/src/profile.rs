@@ -1,18 +1,15 @@
 //! The loop of a session: start, judge, drain, refine, report.
 
-mod attach;
 mod continuity;
 mod diagnosis;
 mod ending;
-mod filters;
 mod judge;
-mod left_out;
 pub(crate) mod records;
 pub(crate) mod refiner;
 mod refining;
 mod settings;
-mod slow;
 mod stacks;
+mod target;
 mod unnamed;
 mod unopened;
 
@@ -25,19 +22,19 @@ use std::time::{Duration, Instant, SystemTime};
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::profile::{Machine, SamplingRule};
 use evenkeel_analysis::{Options, RunFacts};
+use evenkeel_wire::ModuleState;
 
-use crate::attached::Attached;
+use crate::attached::{self, Attached};
 use crate::clock::unix_ns;
 use crate::error::Error;
 use crate::launch::{self, find_program};
 use crate::modules::Modules;
-use crate::processes::Processes;
-use crate::slow::SlowIntervals;
-use crate::target::Target;
 use continuity::Continuity;
 use evenkeel_recording::Meta;
 use records::{DRAIN_PERIODS, Records};
 use refiner::Refiner;
+use stacks::Stacks;
+use target::{Origin, Target};
 
 /// How long to wait for a process with the interval's functions before giving up, when a program without them was seen.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -54,7 +51,7 @@ pub fn profile(
     let mut session = start(settings, observer)?;
     if let Err(error) = session.run(interrupted, observer) {
         session.records.detach();
-        session.leave();
+        session.target.leave(&mut session.records);
         session.target.stop(settings.stop_signal, || {});
         return Err(error);
     }
@@ -73,40 +70,31 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
     };
     let mut warnings = Vec::new();
     let records = Records::new(settings, observer, &mut warnings)?;
-    let target = match (&settings.subject, attached) {
+    let origin = match (&settings.subject, attached) {
         (Subject::Command(command), _) => {
             let target = launch::Target::start(&records.arena, command)?;
             observer.event(&Event::Started { pid: target.pid() });
-            Target::Launched(target)
+            Origin::Launched(target)
         }
         (Subject::Process(pid), attached) => {
-            Target::Attached(attached.map_or_else(|| Attached::to(*pid), Ok)?)
+            Origin::Attached(attached.map_or_else(|| Attached::to(*pid), Ok)?)
         }
     };
     Ok(Session {
         settings,
         target_name: settings.subject.to_string(),
         records,
-        target,
+        target: Target::new(origin),
         modules: Modules::default(),
         refiner: Refiner::new(settings.planting, settings.limits),
         continuity: Continuity::default(),
-        watch: diagnosis::Watch::default(),
-        filters: filters::Filters::default(),
-        stacks: stacks::CopiedStacks::default(),
-        processes: Processes::default(),
-        slow: SlowIntervals::default(),
-        slow_from: None,
-        judged: 0,
-        passed: diagnosis::Passed::default(),
+        stacks: Stacks::default(),
         interval: None,
         outside: "",
         server: None,
         started: Instant::now(),
         hooked: None,
         warnings,
-        injected: 0,
-        left_out: left_out::LeftOut::default(),
         slowdown: None,
     })
 }
@@ -122,18 +110,7 @@ struct Session<'a> {
     /// What is timed.
     refiner: Refiner,
     continuity: Continuity,
-    /// The target's processes.
-    watch: diagnosis::Watch,
-    filters: filters::Filters,
-    stacks: stacks::CopiedStacks,
-    /// The code of the target's processes.
-    processes: Processes,
-    slow: SlowIntervals,
-    /// How long an interval has lasted from which on it is slow, ticks, once enough have ended.
-    slow_from: Option<u64>,
-    /// Entries of the module table that have their verdict.
-    judged: usize,
-    passed: diagnosis::Passed,
+    stacks: Stacks,
     /// Name of the interval, once a file has its functions.
     interval: Option<String>,
     /// What a client may wait for that is in no interval.
@@ -143,9 +120,6 @@ struct Session<'a> {
     started: Instant,
     hooked: Option<Instant>,
     warnings: Vec<Warning>,
-    /// Running processes that the agent was brought into.
-    injected: u64,
-    left_out: left_out::LeftOut,
     /// Recorded intervals take longer than the user allows.
     slowdown: Option<Warning>,
 }
@@ -163,13 +137,18 @@ impl Session<'_> {
             if self.records.sink.analysis.is_some() {
                 self.records.pass(slow);
                 self.records.adapt();
-                self.look_at_slow(slow);
+                self.stacks.look_at_slow(
+                    slow,
+                    &mut self.records,
+                    &mut self.modules,
+                    &mut self.refiner,
+                );
             }
             if slow {
                 last_slow = Instant::now();
                 self.tick(observer);
                 self.watch_processes(observer);
-                self.filters.watch(&self.records.arena);
+                self.target.filters.watch(&self.records.arena);
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());
                 }
@@ -186,11 +165,36 @@ impl Session<'_> {
                 self.checkpoint();
                 self.show_minute(observer);
             }
-            std::thread::sleep(match self.slow.is_sampling() {
+            std::thread::sleep(match self.stacks.slow.is_sampling() {
                 true => DRAIN_PERIODS[0],
                 false => self.records.period,
             });
         }
+    }
+
+    /// Attaches to what is there and was not looked at yet: the process that was named, and what descends from it. Those without
+    /// the interval's functions are left alone.
+    fn attach(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
+        while let Some(pid) = self.target.next(&self.records.arena) {
+            let attached = match attached::announce(&mut self.records.arena, pid) {
+                Ok(Some(program)) => {
+                    self.judge(observer)?;
+                    let arena = &self.records.arena;
+                    match arena.modules()[program].state.load(Acquire) {
+                        wanted if wanted == ModuleState::Wanted as u32 => {
+                            self.target.attach(pid, arena, observer)
+                        }
+                        _ => Ok(()),
+                    }
+                }
+                Ok(None) => Ok(()),
+                Err(why) => Err(why),
+            };
+            if let Err(why) = attached {
+                self.target.not_attached(pid, why, observer)?;
+            }
+        }
+        Ok(())
     }
 
     fn time_is_up(&self) -> bool {

@@ -1,12 +1,8 @@
 //! Reasons why nothing was profiled, or not all. Advice rests on observation: the target's processes are examined at
-//! times ([`watch`]), and the reason at the end follows from that. So no user is told to put a busy server under
+//! times ([`super::target`]), and the reason at the end follows from that. So no user is told to put a busy server under
 //! load.
 
-mod passed;
-mod processes;
-mod watch;
-
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::Analysis;
@@ -14,15 +10,12 @@ use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_symbols::{Callee, DebugSources, FindError, Module};
 use evenkeel_wire::{Control, Frozen, Role};
 
+use super::target::runs_without_agent;
 use super::{Event, IntervalSelector, Observer, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::modules::Modules;
 use crate::no_profile::{Hint, Reason};
-use crate::target::Target;
-pub use passed::Passed;
-use processes::Absence;
-pub use watch::Watch;
 
 /// Libraries whose symbols are read to find a name.
 const LIBRARIES_MAX: usize = 64;
@@ -64,20 +57,24 @@ impl Session<'_> {
             let read = analysis.map_or(0, Analysis::in_flight);
             // Records of one that is not over are not read.
             let open = self.records.arena.open_intervals().count() as u64;
-            self.watch.in_flight = read.max(open);
+            self.target.watch.in_flight = read.max(open);
         }
-        if !self.watch.is_due() {
+        if !self.target.watch.is_due() {
             return;
         }
         let library = match &self.settings.selector {
             IntervalSelector::Spec(spec) => spec.library.as_deref(),
             IntervalSelector::Preset(..) => None,
         };
-        let (roots, file) = match &self.target {
-            Target::Launched(target) => (target.roots(), self.interval_file()),
-            Target::Attached(target) => (vec![target.pid()], None),
+        let file = match self.target.is_launched() {
+            true => self.interval_file(),
+            false => None,
         };
-        let found = self.watch.look(roots, none_ended, library, file.as_deref());
+        let roots = self.target.roots();
+        let found = self
+            .target
+            .watch
+            .look(roots, none_ended, library, file.as_deref());
         for (program, absence) in found {
             let why = runs_without_agent(program, absence).to_string();
             observer.event(&Event::LeftOut { why: &why });
@@ -88,11 +85,7 @@ impl Session<'_> {
     /// Where intervals take little of the target's processor time, warns that its load may not consist of them:
     /// without debug information nothing else shows copies of their function.
     pub(super) fn note_rare_intervals(&mut self) {
-        let roots = match &self.target {
-            Target::Launched(target) => target.roots(),
-            Target::Attached(target) => vec![target.pid()],
-        };
-        self.watch.look_at_last(roots);
+        self.target.watch.look_at_last(self.target.roots());
         let is_explained = |warning: &Warning| {
             matches!(
                 warning,
@@ -107,8 +100,8 @@ impl Session<'_> {
         }
         let rare = Rare {
             seconds: hooked.elapsed().as_secs_f64(),
-            in_intervals_s: analysis.intervals_seen() as f64 * self.watch.mean_ns * 1e-9,
-            busy: self.watch.busy().unwrap_or(0.0),
+            in_intervals_s: analysis.intervals_seen() as f64 * self.target.watch.mean_ns * 1e-9,
+            busy: self.target.watch.busy().unwrap_or(0.0),
         };
         if let Some(fraction) = rare.part_of_work() {
             self.warnings.push(Warning::IntervalsRare { fraction });
@@ -131,11 +124,11 @@ impl Session<'_> {
 
     /// The error where the interval's function is in no program that the agent was loaded into.
     pub(super) fn explain_not_found(&mut self) -> Option<Error> {
-        let (error, program, others) = self.passed.take()?;
+        let (error, program, others) = self.target.passed.take()?;
         let reason = self
             .in_a_library(&error)
             .or_else(|| self.in_an_opened_library(&error))
-            .or_else(|| self.without_agent())
+            .or_else(|| self.target.without_agent())
             .map(Hint::Reason)
             .or_else(|| self.without_names(&error, &program).map(Hint::Names));
         Some(match (reason, others.as_str()) {
@@ -190,24 +183,23 @@ impl Session<'_> {
 
     fn reason(&mut self) -> Reason {
         let control = self.records.arena.control();
-        if self.interval.is_none() && self.watch.lacks_room {
+        if self.interval.is_none() && self.target.watch.lacks_room {
             return Reason::NoAddressSpace;
         }
-        let launched = matches!(self.target, Target::Launched(_));
-        if launched && control.processes.load(Relaxed) == 0 {
-            return self.without_agent().unwrap_or(Reason::NeverLoaded);
+        if self.target.is_launched() && control.processes.load(Relaxed) == 0 {
+            return self.target.without_agent().unwrap_or(Reason::NeverLoaded);
         }
         let Some(name) = self.interval.clone() else {
             return self.no_module();
         };
         let ends = self.records.arena.control().ends_elsewhere.load(Relaxed);
-        if ends > 2 * self.watch.in_flight {
+        if ends > 2 * self.target.watch.in_flight {
             return Reason::EndsElsewhere { name, ends };
         }
-        if self.watch.in_flight > 0 {
+        if self.target.watch.in_flight > 0 {
             return Reason::NeverEnded {
                 name,
-                in_flight: self.watch.in_flight,
+                in_flight: self.target.watch.in_flight,
                 recursive: self.calls_itself(),
             };
         }
@@ -222,8 +214,8 @@ impl Session<'_> {
         Reason::NotCalled {
             name,
             processes: self.records.arena.control().processes_hooked.load(Relaxed),
-            busy: self.watch.busy(),
-            elsewhere: self.without_agent().map(Box::new),
+            busy: self.target.watch.busy(),
+            elsewhere: self.target.without_agent().map(Box::new),
         }
     }
 
@@ -243,7 +235,7 @@ impl Session<'_> {
             },
             IntervalSelector::Spec(spec) => {
                 let library = spec.library.clone().unwrap_or_default();
-                match self.watch.unannounced(&library) {
+                match self.target.watch.unannounced(&library) {
                     Some(path) => Reason::RelativePath { path },
                     None => Reason::NoLibrary { library, processes },
                 }
@@ -287,7 +279,7 @@ impl Session<'_> {
         let announced: Vec<_> = (0..count)
             .map(|at| Modules::path(&self.records.arena, at))
             .collect();
-        let mapped = self.watch.mapped.iter().map(Path::new);
+        let mapped = self.target.watch.mapped.iter().map(Path::new);
         let mut opened = mapped
             .filter(|path| !announced.iter().any(|known| known == path))
             .take(LIBRARIES_MAX);
@@ -298,16 +290,6 @@ impl Session<'_> {
             name: name.to_owned(),
             library: library.file_name()?.to_string_lossy().into_owned(),
         })
-    }
-
-    /// A program of the target runs without the agent.
-    fn without_agent(&self) -> Option<Reason> {
-        // For running processes, omissions were reported at the attach.
-        if let Target::Attached(_) = self.target {
-            return None;
-        }
-        let (program, absence) = self.watch.stranger()?;
-        Some(runs_without_agent(program, absence))
     }
 
     /// No process could hook the interval's boundaries.
@@ -348,15 +330,6 @@ impl Session<'_> {
                 sites.iter().any(|site| site.callee == itself)
             })
         })
-    }
-}
-
-/// Why a program runs without the agent.
-fn runs_without_agent(program: PathBuf, absence: Absence) -> Reason {
-    match absence {
-        Absence::NotNamed => Reason::EnvironmentCleared { program },
-        Absence::NotInRoot(agent) => Reason::AgentNotInRoot { program, agent },
-        Absence::Refused => Reason::AgentRefused { program },
     }
 }
 

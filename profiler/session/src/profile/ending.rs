@@ -11,7 +11,6 @@ use super::{Outcome, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::no_profile::Reason;
-use crate::target::Target;
 use evenkeel_recording::Meta;
 
 /// After so long the kernel has written all its records.
@@ -67,14 +66,14 @@ impl Session<'_> {
     fn stop(&mut self) -> Ending {
         self.note_rare_intervals();
         self.await_calibration();
-        self.filters.watch_all(&self.records.arena);
+        self.target.filters.watch_all(&self.records.arena);
         self.records.detach();
         if let Some(ending) = self.target.ending().filter(|_| !self.target.is_running()) {
             self.records.pass(true);
             return ending;
         }
-        if let Target::Attached(_) = self.target {
-            self.leave();
+        if !self.target.is_launched() {
+            self.target.leave(&mut self.records);
             self.records.pass(true);
             return Ending::Kept;
         }
@@ -127,9 +126,9 @@ impl Session<'_> {
     pub(super) fn all_warnings(&self) -> Vec<Warning> {
         let control = self.records.arena.control();
         let mut all = self.warnings.clone();
-        all.extend(self.left_out.warnings());
+        all.extend(self.target.left_out.warnings());
         all.extend(self.refiner.sampled_warning());
-        all.extend(self.slow.refused().map(|refused| Warning::NoStacks {
+        all.extend(self.stacks.slow.refused().map(|refused| Warning::NoStacks {
             pid: refused.pid,
             why: refused.why.clone(),
         }));

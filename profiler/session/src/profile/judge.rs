@@ -17,9 +17,7 @@ use evenkeel_intervals::interval::{self, Hooked, Interval, Place, Unhooked};
 impl Session<'_> {
     /// Gives every newly announced module its verdict; a process waits for that of its executable.
     pub(super) fn judge(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
-        while self.judged < self.records.arena.modules().len() {
-            let index = self.judged;
-            self.judged += 1;
+        while let Some(index) = self.modules.next_to_judge(&self.records.arena) {
             let executable = self.records.arena.modules()[index].executable.load(Acquire) != 0;
             let fixed = self.fixed(index, executable);
             self.records.arena.modules()[index]
@@ -70,7 +68,7 @@ impl Session<'_> {
         let program = Modules::path(&self.records.arena, index);
         let command = std::fs::read_link(process::program(self.target.pid()));
         let is_command = command.is_ok_and(|command| command == program);
-        self.passed.add(error, program, is_command);
+        self.target.passed.add(error, program, is_command);
     }
 
     /// Whether code of processes with this file may be changed at any time.

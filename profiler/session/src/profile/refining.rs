@@ -76,7 +76,7 @@ impl Session<'_> {
             measured: self.records.duty_cycle.told_apart(look.self_cost),
             passed_ns,
         };
-        self.watch.mean_ns = look.profile.mean_ns;
+        self.target.watch.mean_ns = look.profile.mean_ns;
         let (refiner, mut code) = self.refiner();
         refiner.open_below_refused_entries(&mut code);
         let decision = refiner.decide(&look, &moment);
@@ -112,9 +112,8 @@ impl Session<'_> {
         if !self.refiner.refines() {
             return;
         }
-        let mut seen =
-            self.stacks
-                .take(&self.records.arena, &mut self.modules, &mut self.processes);
+        let arena = &self.records.arena;
+        let mut seen = self.stacks.take_copied(arena, &mut self.modules);
         if self.interval.is_none() {
             seen.around.clear();
         }

@@ -64,7 +64,7 @@ impl Session<'_> {
         self.refiner.refines()
             && !is_call
             && spec.within.is_empty()
-            && !self.stacks.have_shown_around()
+            && !self.stacks.copied.have_shown_around()
     }
 
     /// The reason for a call whose callee the search has not asked for. An import is followed only when it is
