@@ -13,7 +13,7 @@ use super::problem::Problem;
 use super::session::{Session, Subject};
 use crate::error::Error;
 use crate::launch::Ending;
-use crate::profile::{Outcome, host};
+use crate::profile::Outcome;
 
 impl Session<'_> {
     pub(super) fn finish(mut self, interrupted: &AtomicBool) -> Result<Outcome, Error> {
@@ -22,7 +22,10 @@ impl Session<'_> {
             analysis.ended();
         }
         self.write_sites();
-        let mut meta = self.meta(true);
+        let mut meta = Meta {
+            complete: true,
+            ..self.meta()
+        };
         let analysis = self.records.sink.finish(&mut meta);
         let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
             return Err(self.nothing_profiled());
@@ -40,7 +43,7 @@ impl Session<'_> {
         let intervals = self.virtual_intervals();
         let problem = match intervals {
             0 => Problem::NotCalled {
-                name: self.interval.clone(),
+                name: self.run.interval.clone().unwrap_or_default(),
             },
             intervals => Problem::OnlyVirtual { intervals },
         };
@@ -89,7 +92,7 @@ impl Session<'_> {
         match left {
             Ok(pause) => self.pauses.extend(pause.map(|pause| pause.at_most)),
             Err(error) if self.is_running() => {
-                self.warnings.push(Warning::HooksLeft {
+                self.run.warnings.push(Warning::HooksLeft {
                     processes: 1,
                     first: error.to_string(),
                 });
@@ -102,30 +105,17 @@ impl Session<'_> {
     pub(super) fn checkpoint(&mut self) {
         if self.records.sink.is_checkpoint_due() {
             let is_recorded = self.records.sink.writer.is_some();
-            let meta = is_recorded.then(|| self.meta(false));
+            let meta = is_recorded.then(|| self.meta());
             self.records.sink.checkpoint(meta.as_ref());
         }
     }
 
-    fn meta(&mut self, complete: bool) -> Meta {
-        let (options, cost) = (self.options(), self.records.probe_cost());
+    fn meta(&self) -> Meta {
         Meta {
-            target: options.target,
-            interval: options.interval,
-            root: self.plan.sites.root.clone(),
-            root_height: self.plan.sites.root_height,
-            ticks_per_ns: options.ticks_per_ns,
-            outer_256: cost.outer_256,
-            inner_256: cost.inner_256,
-            waits: false,
-            summary: self.settings.summary.is_some(),
             facts: self.facts(),
-            complete,
-            options: self.settings.options.clone(),
-            host: host(),
-            build: String::new(),
-            server: String::new(),
-            started: Some(self.records.clock.started()),
+            ..self
+                .run
+                .meta(self.settings, &self.records, &self.plan.sites)
         }
     }
 
@@ -137,13 +127,10 @@ impl Session<'_> {
             waits_tell: false,
         };
         RunFacts {
-            missed: self.records.drain.missed,
-            sampled_out: self.records.drain.skipped,
-            unplanned: self.records.drain.unplanned,
             unpatched: self.plan.unpatched(),
             unopened: Some(self.plan.not_opened().into_iter().map(unopened).collect()),
             warnings: self.all_warnings(),
-            ..RunFacts::default()
+            ..self.records.counts()
         }
     }
 
@@ -167,7 +154,7 @@ impl Session<'_> {
             (deep > 0).then_some(Warning::NestedTooDeeply(deep)),
             (!is_calibrated).then_some(Warning::NotCalibrated),
         ];
-        let mut all = self.warnings.clone();
+        let mut all = self.run.warnings.clone();
         all.extend(of_java.into_iter().flatten());
         all.extend(self.records.warnings());
         all.extend(of_agent.into_iter().flatten());

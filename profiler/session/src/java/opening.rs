@@ -126,10 +126,7 @@ impl Session<'_> {
         self.load_again(&classes, observer)?;
         self.settle(None, interrupted);
         self.switch()?;
-        self.hooked = Some(Instant::now());
-        observer.event(&Event::Hooked {
-            seconds: self.started.elapsed().as_secs_f64(),
-        });
+        self.run.note_hooked(observer);
         Ok(true)
     }
 
@@ -270,7 +267,7 @@ impl Session<'_> {
             let Error::Java(Problem::Refused(why)) = error else {
                 return Err(error);
             };
-            self.warnings.push(Warning::JavaNotOpened {
+            self.run.warnings.push(Warning::JavaNotOpened {
                 classes: classes.len(),
                 why,
             });

@@ -19,6 +19,7 @@ use super::stacks::{Method, Stacks};
 use crate::error::Error;
 use crate::launch::{self, Ending};
 use crate::profile::records::Records;
+use crate::profile::run::Run;
 use crate::profile::{Event, Observer, Settings};
 
 /// How long a look at the profile is at first. Each is twice as long as the one before.
@@ -42,14 +43,11 @@ pub(super) enum Subject {
 /// A session.
 pub(super) struct Session<'a> {
     pub(super) settings: &'a Settings,
-    /// As reports name it: asked for while it runs.
-    pub(super) target_name: String,
+    pub(super) run: Run,
     pub(super) target: Subject,
     pub(super) jvm: Jvm,
     pub(super) records: Records,
     pub(super) methods: Vec<NamedMethod>,
-    /// Its name.
-    pub(super) interval: String,
     /// Classes, by number, that have methods which are intervals, and the names of these.
     pub(super) roots: Vec<(u32, String)>,
     pub(super) plan: Plan,
@@ -62,9 +60,6 @@ pub(super) struct Session<'a> {
     pub(super) pauses: Vec<Duration>,
     /// Methods that were not opened so that the JVM would not stand still for longer than the user allows.
     pub(super) too_long: Option<Warning>,
-    pub(super) warnings: Vec<Warning>,
-    pub(super) started: Instant,
-    pub(super) hooked: Option<Instant>,
     /// When the profile is looked at next, and how long the look is.
     next_look: Instant,
     look: Duration,
@@ -78,20 +73,18 @@ impl<'a> Session<'a> {
         target: Subject,
         jvm: Jvm,
         records: Records,
-        warnings: Vec<Warning>,
+        run: Run,
         methods: Vec<NamedMethod>,
-        interval: String,
     ) -> Session<'a> {
         let mut plan = Plan::default();
         plan.sites.root = methods[0].name();
         Session {
             settings,
-            target_name: settings.subject.to_string(),
+            run,
             target,
             jvm,
             records,
             methods,
-            interval,
             roots: Vec::new(),
             plan,
             stacks: Stacks::default(),
@@ -99,9 +92,6 @@ impl<'a> Session<'a> {
             batches: 0,
             pauses: Vec::new(),
             too_long: None,
-            warnings,
-            started: Instant::now(),
-            hooked: None,
             next_look: Instant::now(),
             look: LOOK_FIRST,
             rests: false,
@@ -126,8 +116,9 @@ impl<'a> Session<'a> {
             self.records.adapt();
             if slow {
                 last_slow = Instant::now();
-                self.tick(observer);
-                if !self.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
+                self.run.tick(&self.records, self.plan.planted(), observer);
+                let is_over = self.run.is_over(self.settings.duration);
+                if !self.is_running() || interrupted.load(Relaxed) || is_over {
                     return Ok(());
                 }
                 self.show(observer);
@@ -173,7 +164,7 @@ impl<'a> Session<'a> {
             observer.event(&Event::Ranking {
                 profile: &look.profile,
                 next: &[],
-                seconds: self.hooked.map_or(0.0, |at| at.elapsed().as_secs_f64()),
+                seconds: self.run.seconds(),
             });
         }
         let next = match leads_on {
@@ -186,7 +177,7 @@ impl<'a> Session<'a> {
 
     /// Whether there is time, and the right, to open something yet.
     fn may_open(&self) -> bool {
-        let is_late = match (self.settings.duration, self.hooked) {
+        let is_late = match (self.settings.duration, self.run.hooked) {
             (Some(limit), Some(hooked)) => 2 * hooked.elapsed() > limit && self.batches > 1,
             _ => false,
         };
@@ -244,33 +235,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub(super) fn time_is_up(&self) -> bool {
-        match (self.settings.duration, self.hooked) {
-            (Some(limit), Some(hooked)) => hooked.elapsed() >= limit,
-            _ => false,
-        }
-    }
-
     pub(super) fn options(&self) -> Options {
-        Options {
-            k: self.settings.k,
-            threshold: self.settings.limits.threshold,
-            specificity: self.settings.limits.specificity,
-            ticks_per_ns: self.records.clock.ticks_per_ns(),
-            started: Some(self.records.clock.started()),
-            target: self.target_name.clone(),
-            interval: self.interval.clone(),
-            ..Options::default()
-        }
-    }
-
-    fn tick(&self, observer: &mut dyn Observer) {
-        observer.event(&Event::Tick {
-            intervals: self.records.intervals(),
-            records: self.records.drain.read,
-            probes: self.plan.planted(),
-            seconds: self.hooked.map_or(0.0, |at| at.elapsed().as_secs_f64()),
-        });
+        self.run.options(self.settings, &self.records)
     }
 
     /// The profile of the minute that has ended, if one has.

@@ -15,6 +15,7 @@ use crate::agent::Agent;
 use crate::error::Error;
 use crate::launch;
 use crate::profile::records::Records;
+use crate::profile::run::Run;
 use crate::profile::{Event, IntervalSelector, Observer, Planting, Settings, Subject};
 
 /// How long a command may take until its JVM can be attached to.
@@ -107,10 +108,9 @@ pub(super) fn start<'a>(
     };
     records.knows_threads = !namespace::is_foreign(jvm.pid());
     let names: Vec<String> = methods.iter().map(NamedMethod::name).collect();
-    let interval = spec.name.clone().unwrap_or_else(|| names.join("|"));
-    Ok(Session::new(
-        settings, target, jvm, records, warnings, methods, interval,
-    ))
+    let mut run = Run::new(settings, warnings);
+    run.interval = Some(spec.name.clone().unwrap_or_else(|| names.join("|")));
+    Ok(Session::new(settings, target, jvm, records, run, methods))
 }
 
 /// The only JVM of a process and what descends from it.

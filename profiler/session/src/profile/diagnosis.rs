@@ -62,10 +62,7 @@ impl Session<'_> {
         if !self.target.watch.is_due() {
             return;
         }
-        let library = match &self.settings.selector {
-            IntervalSelector::Spec(spec) => spec.library.as_deref(),
-            IntervalSelector::Preset(..) => None,
-        };
+        let library = self.settings.selector.library();
         let file = match self.target.is_launched() {
             true => self.interval_file(),
             false => None,
@@ -78,7 +75,7 @@ impl Session<'_> {
         for (program, absence) in found {
             let why = runs_without_agent(program, absence).to_string();
             observer.event(&Event::LeftOut { why: &why });
-            self.warnings.push(Warning::Unprofiled(why));
+            self.run.warnings.push(Warning::Unprofiled(why));
         }
     }
 
@@ -92,10 +89,10 @@ impl Session<'_> {
                 Warning::InlinedElsewhere { .. } | Warning::Unprofiled(_)
             )
         };
-        let (Some(analysis), Some(hooked)) = (&self.records.sink.analysis, self.hooked) else {
+        let (Some(analysis), Some(hooked)) = (&self.records.sink.analysis, self.run.hooked) else {
             return;
         };
-        if self.interval.is_none() || self.warnings.iter().any(is_explained) {
+        if self.run.interval.is_none() || self.run.warnings.iter().any(is_explained) {
             return;
         }
         let rare = Rare {
@@ -104,13 +101,13 @@ impl Session<'_> {
             busy: self.target.watch.busy().unwrap_or(0.0),
         };
         if let Some(fraction) = rare.part_of_work() {
-            self.warnings.push(Warning::IntervalsRare { fraction });
+            self.run.warnings.push(Warning::IntervalsRare { fraction });
         }
     }
 
     /// The file that has the interval's functions, as its processes have it mapped.
     fn interval_file(&self) -> Option<String> {
-        self.interval.as_ref()?;
+        self.run.interval.as_ref()?;
         let boundary = self
             .refiner
             .plan
@@ -144,7 +141,7 @@ impl Session<'_> {
     /// Why no interval has ended.
     pub(super) fn nothing_profiled(&mut self, ending: Ending) -> Error {
         // What the program starts, and does not have the function, is no reason where the program has it.
-        if self.interval.is_none()
+        if self.run.interval.is_none()
             && let Some(error) = self.explain_not_found()
         {
             return error;
@@ -176,20 +173,20 @@ impl Session<'_> {
     /// The reason why this many intervals were left: their ends may have been met on other threads.
     pub(super) fn ends_elsewhere(&self, left: u64) -> Option<Reason> {
         let ends = self.records.arena.control().ends_elsewhere.load(Relaxed);
-        let name = self.interval.clone()?;
+        let name = self.run.interval.clone()?;
         let enough = (left / 2).clamp(1, Control::ENDS_ELSEWHERE_MAX);
         (ends >= enough).then_some(Reason::EndsElsewhere { name, ends })
     }
 
     fn reason(&mut self) -> Reason {
         let control = self.records.arena.control();
-        if self.interval.is_none() && self.target.watch.lacks_room {
+        if self.run.interval.is_none() && self.target.watch.lacks_room {
             return Reason::NoAddressSpace;
         }
         if self.target.is_launched() && control.processes.load(Relaxed) == 0 {
             return self.target.without_agent().unwrap_or(Reason::NeverLoaded);
         }
-        let Some(name) = self.interval.clone() else {
+        let Some(name) = self.run.interval.clone() else {
             return self.no_module();
         };
         let ends = self.records.arena.control().ends_elsewhere.load(Relaxed);

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
 use evenkeel_analysis::findings::warnings::Warning;
-use evenkeel_analysis::{Analysis, ProbeCost};
+use evenkeel_analysis::{Analysis, ProbeCost, RunFacts};
 use evenkeel_kernel::Watched;
 use evenkeel_recording::Writer;
 use evenkeel_wire::Mode;
@@ -174,6 +174,16 @@ impl Records {
     pub fn intervals(&self) -> u64 {
         let analysis = self.sink.analysis.as_ref();
         analysis.map_or(0, Analysis::intervals_seen)
+    }
+
+    /// Intervals that were not recorded.
+    pub fn counts(&self) -> RunFacts {
+        RunFacts {
+            missed: self.drain.missed,
+            sampled_out: self.drain.skipped,
+            unplanned: self.drain.unplanned,
+            ..RunFacts::default()
+        }
     }
 
     /// Warnings about records that were lost, or never written.

@@ -3,11 +3,13 @@
 //! A look at the profile gives [`Refiner::decide`] reason to [`Action`]s; [`Refiner::carry_out`] changes the plan accordingly. Between the
 //! two nothing happens, so that a decision can be shown, and tested, without a target.
 
+mod continuity;
 mod on_paths;
 mod opening;
 mod planting;
 mod search;
 mod trapping;
+mod unopened;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -28,6 +30,7 @@ use crate::refine::known::{Again, Calls, Known};
 use crate::refine::patience::{Patience, part_since_long};
 use crate::refine::policy::{SCOPE_MAX, SURE_ERRORS};
 use crate::refine::{self, Candidate, Closing, Cost, DueSteps, Limits, State, Step};
+use continuity::Continuity;
 use on_paths::{OnPath, SlowPaths};
 pub(crate) use search::Search;
 use search::{AtEntry, Pace};
@@ -41,6 +44,11 @@ pub(crate) struct Code<'a> {
 impl Code<'_> {
     fn module(&mut self, index: usize) -> Result<Rc<Module>, Shared<LoadError>> {
         self.modules.get(self.arena, index)
+    }
+
+    pub(super) fn name_of(&mut self, function: Location) -> Option<String> {
+        let module = self.module(function.module).ok()?;
+        Some(module.name(function.address))
     }
 
     /// Where the loader finds an import's definition, of the functions that may be opened.
@@ -123,6 +131,7 @@ pub(crate) struct Refiner {
     planting: Planting,
     limits: Limits,
     pub(crate) plan: Plan,
+    continuity: Continuity,
     /// Functions whose calls lie directly below the root.
     pub(crate) scope: Vec<Location>,
     pub(crate) known: Known,
@@ -145,6 +154,7 @@ impl Refiner {
             planting,
             limits,
             plan: Plan::new("", 0),
+            continuity: Continuity::default(),
             scope: Vec::new(),
             known: Known::default(),
             search: Search::default(),

@@ -35,20 +35,20 @@ impl Session<'_> {
                 let (refiner, mut code) = self.refiner();
                 refiner.end_discovery(&mut code);
             }
-            self.publish();
+            self.refiner.publish(&mut self.records);
             return;
         }
         if self.settings.planting == Planting::Manual
             && let Some(probe) = observer.closing()
         {
             self.refiner.close_by_hand(probe, &self.records.arena);
-            self.publish();
+            self.refiner.publish(&mut self.records);
         }
         if self.refiner.search.is_offering() {
             if let Some(chosen) = observer.choice() {
                 let (refiner, mut code) = self.refiner();
                 refiner.take_chosen(&chosen, &mut code);
-                self.publish();
+                self.refiner.publish(&mut self.records);
             }
             return;
         }
@@ -58,7 +58,7 @@ impl Session<'_> {
             let decision = self.refiner.decide_on_paths();
             let (refiner, mut code) = self.refiner();
             refiner.carry_out(decision, &mut code);
-            self.publish();
+            self.refiner.publish(&mut self.records);
         }
     }
 
@@ -90,14 +90,14 @@ impl Session<'_> {
         }
         let (refiner, mut code) = self.refiner();
         refiner.carry_out(decision, &mut code);
-        self.publish();
+        self.refiner.publish(&mut self.records);
     }
 
     /// Whether half of the time is over that the user gave, from the first interval on.
     fn is_late(&self) -> bool {
         let times = (
             self.settings.duration,
-            self.hooked,
+            self.run.hooked,
             self.refiner.search.first_interval(),
         );
         let (Some(limit), Some(hooked), Some(first)) = times else {
@@ -114,7 +114,7 @@ impl Session<'_> {
         }
         let arena = &self.records.arena;
         let mut seen = self.stacks.take_copied(arena, &mut self.modules);
-        if self.interval.is_none() {
+        if self.run.interval.is_none() {
             seen.around.clear();
         }
         self.refiner.note_seen(seen.wakers, seen.around);
@@ -135,7 +135,7 @@ impl Session<'_> {
     fn named(&mut self, candidate: &Candidate) -> Candidate {
         let mut named = candidate.clone();
         if let Step::Open(function) | Step::DiscoverIn(function) = candidate.step
-            && let Some(name) = self.name_of(function)
+            && let Some(name) = self.refiner().1.name_of(function)
         {
             named.name = name;
         }
@@ -148,7 +148,7 @@ impl Session<'_> {
         let recorded = self
             .records
             .limit_by_slowdown(cost.spent, cost.passed, mean_ns);
-        self.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
+        self.run.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
             measured,
             fraction: cost.spent,
             recorded,

@@ -5,7 +5,24 @@ use std::collections::BTreeSet;
 use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_wire::Wanted;
 
+use super::Refiner;
 use crate::plan::Plan;
+use crate::profile::records::Records;
+
+impl Refiner {
+    /// Lets agents see the plan if it changed, and begins the round that it makes.
+    pub(in crate::profile) fn publish(&mut self, records: &mut Records) {
+        let Some(generation) = self.plan.publish(&records.arena) else {
+            return;
+        };
+        let sink = &mut records.sink;
+        sink.write_sites(&self.plan.sites);
+        let was_called = |since, probe| sink.was_called(since, probe);
+        let change = self.continuity.change(generation, &self.plan, was_called);
+        sink.plan_changed(change);
+        self.search.look_from(records.intervals());
+    }
+}
 
 /// Compares each plan with the last one under which no calls were trapped.
 #[derive(Debug, Default)]
@@ -17,7 +34,7 @@ pub struct Continuity {
 impl Continuity {
     /// The analysis' view of the plan of `generation`. It continues the previous one unless a probe was removed that
     /// `was_called` under that one's generation.
-    pub fn change(
+    fn change(
         &mut self,
         generation: u32,
         plan: &Plan,
