@@ -1,4 +1,15 @@
 //! The loop of a session: start, judge, drain, refine, report.
+//!
+//! ```text
+//! run         names, times and warnings of the run
+//! records     out of the rings, into the analysis and the recording
+//! target      its processes, and what is observed of them
+//! refiner     what is timed: the plan, what is known, the search
+//! stacks      stacks of threads, of intervals that are slow among them
+//! ```
+//!
+//! Steps of the loop that need several of these: `judge`, `refining`, `diagnosis` (why nothing was profiled, or not
+//! all), `facts`, `warnings`, `ending`.
 
 mod diagnosis;
 mod ending;
@@ -109,12 +120,9 @@ impl Session<'_> {
             if self.records.sink.analysis.is_some() {
                 self.records.pass(slow);
                 self.records.adapt();
-                self.stacks.look_at_slow(
-                    slow,
-                    &mut self.records,
-                    &mut self.modules,
-                    &mut self.refiner,
-                );
+                let (records, modules) = (&mut self.records, &mut self.modules);
+                let refiner = &mut self.refiner;
+                self.stacks.look_at_slow(slow, records, modules, refiner);
             }
             if slow {
                 last_slow = Instant::now();
@@ -127,7 +135,11 @@ impl Session<'_> {
                     return Ok(());
                 }
                 self.attach(observer)?;
-                self.give_up_waiting()?;
+                if self.run.has_waited()
+                    && let Some(error) = self.explain_not_found()
+                {
+                    return Err(error);
+                }
                 if self.run.hooked.is_some() {
                     self.note_stacks();
                     self.refine(observer);
@@ -154,11 +166,10 @@ impl Session<'_> {
                 Ok(Some(program)) => {
                     self.judge(observer)?;
                     let arena = &self.records.arena;
-                    match arena.modules()[program].state.load(Acquire) {
-                        wanted if wanted == ModuleState::Wanted as u32 => {
-                            self.target.attach(pid, arena, observer)
-                        }
-                        _ => Ok(()),
+                    let state = arena.modules()[program].state.load(Acquire);
+                    match state == ModuleState::Wanted as u32 {
+                        true => self.target.attach(pid, arena, observer),
+                        false => Ok(()),
                     }
                 }
                 Ok(None) => Ok(()),
@@ -167,15 +178,6 @@ impl Session<'_> {
             if let Err(why) = attached {
                 self.target.not_attached(pid, why, observer)?;
             }
-        }
-        Ok(())
-    }
-
-    fn give_up_waiting(&mut self) -> Result<(), Error> {
-        if self.run.has_waited()
-            && let Some(error) = self.explain_not_found()
-        {
-            return Err(error);
         }
         Ok(())
     }
@@ -218,10 +220,8 @@ impl Session<'_> {
     fn show_minute(&mut self, observer: &mut dyn Observer) {
         if self.records.sink.minute_alone.is_some() {
             let (options, facts) = (self.options(), self.facts());
-            let sites = &self.refiner.plan.sites;
-            self.records
-                .sink
-                .show_minute(sites, &options, &facts, observer);
+            let (sites, sink) = (&self.refiner.plan.sites, &mut self.records.sink);
+            sink.show_minute(sites, &options, &facts, observer);
         }
     }
 }

@@ -200,10 +200,8 @@ impl Session<'_> {
         let generation = control.generation.fetch_add(1, AcqRel) + 1;
         let states = self.plan.states();
         self.write_sites();
-        let sink = &mut self.records.sink;
-        let was_called = |since, probe| sink.was_called(since, probe);
-        let change = self.plan.change(generation, was_called);
-        sink.plan_changed(change);
+        let planted = self.plan.inner();
+        self.records.sink.plan_changed(generation, planted, false);
         self.talk(|talk| talk.switch(generation, &states))
     }
 

@@ -63,15 +63,10 @@ impl Session<'_> {
             return;
         }
         let library = self.settings.selector.library();
-        let file = match self.target.is_launched() {
-            true => self.interval_file(),
-            false => None,
-        };
-        let roots = self.target.roots();
-        let found = self
-            .target
-            .watch
-            .look(roots, none_ended, library, file.as_deref());
+        let is_launched = self.target.is_launched();
+        let file = self.interval_file().filter(|_| is_launched);
+        let (roots, watch) = (self.target.roots(), &mut self.target.watch);
+        let found = watch.look(roots, none_ended, library, file.as_deref());
         for (program, absence) in found {
             let why = runs_without_agent(program, absence).to_string();
             observer.event(&Event::LeftOut { why: &why });
@@ -108,12 +103,8 @@ impl Session<'_> {
     /// The file that has the interval's functions, as its processes have it mapped.
     fn interval_file(&self) -> Option<String> {
         self.run.interval.as_ref()?;
-        let boundary = self
-            .refiner
-            .plan
-            .probes()
-            .first()
-            .map(|probe| probe.holder.module);
+        let boundary = self.refiner.plan.probes().first();
+        let boundary = boundary.map(|probe| probe.holder.module);
         let within = self.refiner.scope.first().map(|location| location.module);
         let file = &self.records.arena.modules()[within.or(boundary)?];
         Some(String::from_utf8_lossy(file.path()).into_owned())

@@ -34,12 +34,8 @@ impl Session<'_> {
         let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
             return Err(self.nothing_profiled(ending));
         };
-        let intervals = self
-            .records
-            .arena
-            .control()
-            .intervals_switched
-            .load(Relaxed);
+        let control = self.records.arena.control();
+        let intervals = control.intervals_switched.load(Relaxed);
         if 2 * intervals > analysis.intervals_represented() {
             return Err(Error::NothingProfiled(Reason::StacksSwitched { intervals }));
         }
@@ -64,23 +60,24 @@ impl Session<'_> {
         self.await_calibration();
         self.target.filters.watch_all(&self.records.arena);
         self.records.detach();
-        if let Some(ending) = self.target.ending().filter(|_| !self.target.is_running()) {
-            self.records.pass(true);
-            return ending;
-        }
-        if !self.target.is_launched() {
-            self.target.leave(&mut self.records);
-            self.records.pass(true);
-            return Ending::Kept;
-        }
-        if self.settings.keep {
-            std::thread::sleep(Duration::from_millis(50));
-            self.records.pass(true);
-            return Ending::Kept;
-        }
+        let ended = self.target.ending().filter(|_| !self.target.is_running());
         let (signal, records) = (self.settings.stop_signal, &mut self.records);
-        self.target.stop(signal, || records.pass(true));
+        let ending = match ended {
+            Some(ending) => ending,
+            None if !self.target.is_launched() => {
+                self.target.leave(records);
+                Ending::Kept
+            }
+            None if self.settings.keep => {
+                std::thread::sleep(Duration::from_millis(50));
+                Ending::Kept
+            }
+            None => {
+                self.target.stop(signal, || records.pass(true));
+                Ending::Stopped
+            }
+        };
         self.records.pass(true);
-        Ending::Stopped
+        ending
     }
 }

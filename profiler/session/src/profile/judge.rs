@@ -18,11 +18,10 @@ impl Session<'_> {
     /// Gives every newly announced module its verdict; a process waits for that of its executable.
     pub(super) fn judge(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
         while let Some(index) = self.modules.next_to_judge(&self.records.arena) {
-            let executable = self.records.arena.modules()[index].executable.load(Acquire) != 0;
+            let module = &self.records.arena.modules()[index];
+            let executable = module.executable.load(Acquire) != 0;
             let fixed = fixed(&self.records.arena, index, executable);
-            self.records.arena.modules()[index]
-                .fixed
-                .store(fixed as u32, Release);
+            module.fixed.store(fixed as u32, Release);
             let wanted = match self.interval_in(index, executable) {
                 Ok(Some(interval)) => {
                     self.begin(index, executable, &interval)?;
@@ -41,14 +40,12 @@ impl Session<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            let verdict = if wanted {
-                ModuleState::Wanted
-            } else {
-                ModuleState::Ignored
+            let verdict = match wanted {
+                true => ModuleState::Wanted,
+                false => ModuleState::Ignored,
             };
-            self.records.arena.modules()[index]
-                .state
-                .store(verdict as u32, Release);
+            let module = &self.records.arena.modules()[index];
+            module.state.store(verdict as u32, Release);
             if wanted && executable && self.run.hooked.is_none() {
                 self.run.note_hooked(observer);
             }
@@ -149,7 +146,7 @@ fn fixed(arena: &Arena, index: usize, executable: bool) -> Fixed {
     }
 }
 
-/// Whether a file is the one that is meant: this library, or the executable if there is none.
+/// Whether a file is the one that is meant: the library that is named, or else the executable.
 fn is_meant(arena: &Arena, index: usize, executable: bool, library: Option<&str>) -> bool {
     library.map_or(executable, |library| {
         Modules::name(arena, index).starts_with(library)

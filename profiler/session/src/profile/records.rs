@@ -4,12 +4,14 @@
 //! ```text
 //! sink         where records go: the analysis, and the recording if there is one
 //! thread_names   what threads are called
+//! continuity     whether a new plan continues the round of an earlier one
 //! kernel       the kernel's events, merged with records
 //! numbers        the agents' numbers of threads for the kernel's
 //! duty_cycle   how much is recorded
 //! ```
 
-pub mod duty_cycle;
+mod continuity;
+mod duty_cycle;
 mod kernel;
 mod numbers;
 mod sink;
@@ -134,8 +136,8 @@ impl Records {
         }
     }
 
-    /// Records fewer intervals where recorded ones take longer by more than the user allows: by these fractions of a latency of `mean_ns`,
-    /// those that are recorded and all others. The fraction that may be recorded.
+    /// Records fewer intervals where they slow the target down by more than the user allows. `recorded`, `passed`: slowdown of
+    /// recorded intervals and of all others, as fractions of a latency of `mean_ns`. The fraction that may be recorded.
     pub fn limit_by_slowdown(&mut self, recorded: f64, passed: f64, mean_ns: f64) -> f64 {
         self.duty_cycle.limit_by_slowdown(Slowdown {
             recorded,

@@ -22,16 +22,14 @@ impl Session<'_> {
 
     /// Called often; acts when the present round is ripe.
     pub(super) fn refine(&mut self, observer: &mut dyn Observer) {
+        let intervals = self.records.intervals();
         let analysis = self.records.sink.analysis.as_ref();
-        let intervals = analysis.map_or(0, Analysis::intervals_seen);
         let paths = analysis.map_or(0, Analysis::paths_met);
         self.refiner.search.note_intervals(intervals);
         if self.refiner.search.is_trapping() {
-            self.refiner.trap_again(&self.records.arena);
-            if self
-                .refiner
-                .has_trapped_enough(intervals, &self.records.arena)
-            {
+            let arena = &self.records.arena;
+            self.refiner.trap_again(arena);
+            if self.refiner.has_trapped_enough(intervals, arena) {
                 let (refiner, mut code) = self.refiner();
                 refiner.end_discovery(&mut code);
             }

@@ -70,7 +70,7 @@ impl Target {
         }
     }
 
-    /// Processes of which all others descend.
+    /// The processes that are no descendants of others in the target.
     pub fn roots(&self) -> Vec<i32> {
         match &self.origin {
             Origin::Launched(target) => target.roots(),

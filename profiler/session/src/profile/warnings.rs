@@ -1,6 +1,6 @@
 //! What a session warns its user of.
 
-use std::sync::atomic::Ordering::*;
+use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::findings::warnings::{FrozenBy, Warning};
@@ -58,42 +58,21 @@ impl Session<'_> {
         }));
         all.extend(self.run.slowdown.clone());
         all.extend(self.records.warnings());
-        let mut warn = |condition: bool, warning: Warning| {
-            if condition {
-                all.push(warning);
-            }
-        };
-        for note in &self.modules.notes {
-            warn(true, Warning::DebugFile(note.clone()));
-        }
-        let deep = control.shadow_full.load(Relaxed);
-        warn(deep > 0, Warning::NestedTooDeeply(deep));
-        let switched = control.intervals_switched.load(Relaxed);
-        warn(switched > 0, Warning::StacksSwitched(switched));
-        let left = self
-            .records
-            .sink
-            .analysis
-            .as_ref()
-            .map_or(0, Analysis::intervals_left_early);
+        all.extend(self.modules.notes.iter().cloned().map(Warning::DebugFile));
+        let count = |counter: &AtomicU64| Some(counter.load(Relaxed)).filter(|&count| count > 0);
+        all.extend(count(&control.shadow_full).map(Warning::NestedTooDeeply));
+        all.extend(count(&control.intervals_switched).map(Warning::StacksSwitched));
+        let analysis = self.records.sink.analysis.as_ref();
+        let left = analysis.map_or(0, Analysis::intervals_left_early);
         let ends = control.ends_elsewhere.load(Relaxed);
-        warn(
-            left >= LEFT_FEW && ends >= LEFT_FEW,
-            Warning::EndedElsewhere { left, ends },
-        );
-        let suspended = control.calls_suspended.load(Relaxed);
-        warn(suspended > 0, Warning::CallsSuspended(suspended));
-        let left = control.calls_left_unseen.load(Relaxed);
-        warn(left > 0, Warning::CallsLeftUnseen(left));
-        for warning in frozen(control) {
-            warn(true, warning);
-        }
-        let unread = control.labels_unread.load(Relaxed);
-        warn(unread > 0, Warning::LabelsUnread(unread));
-        warn(
-            control.probe_outer_ticks_256.load(Relaxed) == 0,
-            Warning::NotCalibrated,
-        );
+        let is_mistake = left >= LEFT_FEW && ends >= LEFT_FEW;
+        all.extend(is_mistake.then_some(Warning::EndedElsewhere { left, ends }));
+        all.extend(count(&control.calls_suspended).map(Warning::CallsSuspended));
+        all.extend(count(&control.calls_left_unseen).map(Warning::CallsLeftUnseen));
+        all.extend(frozen(control));
+        all.extend(count(&control.labels_unread).map(Warning::LabelsUnread));
+        let is_calibrated = control.probe_outer_ticks_256.load(Relaxed) > 0;
+        all.extend((!is_calibrated).then_some(Warning::NotCalibrated));
         all
     }
 }

@@ -1,5 +1,6 @@
 //! Where a session's records go.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime};
 
 use evenkeel_analysis::analysis::LastMinute;
@@ -11,6 +12,7 @@ use evenkeel_analysis::{Analysis, Options, RunFacts, SwitchedOut};
 use evenkeel_recording::{Meta, Writer};
 use evenkeel_wire::Record;
 
+use super::continuity::Continuity;
 use super::thread_names::ThreadNames;
 use crate::clock::unix_ns;
 use crate::drain::Sink;
@@ -22,6 +24,7 @@ pub struct RecordSink {
     pub analysis: Option<Analysis>,
     /// Intervals are followed across threads.
     waits: bool,
+    continuity: Continuity,
     /// Changes of the plan before that.
     early_changes: Vec<PlanChange>,
     pub writer: Option<Writer>,
@@ -52,6 +55,7 @@ impl RecordSink {
         RecordSink {
             analysis: None,
             waits: settings.waits,
+            continuity: Continuity::default(),
             early_changes: Vec::new(),
             writer,
             names: ThreadNames::default(),
@@ -87,14 +91,12 @@ impl RecordSink {
         }
     }
 
-    /// Whether a probe was called since the plan of this generation.
-    pub fn was_called(&self, since: u32, probe: u32) -> bool {
+    /// A plan begins, with these inner probes. `traps`: calls are trapped under it.
+    pub fn plan_changed(&mut self, generation: u32, planted: BTreeSet<u32>, traps: bool) {
         let analysis = self.analysis.as_ref();
-        analysis.is_some_and(|analysis| analysis.was_called(since, probe))
-    }
-
-    /// The plan changes.
-    pub fn plan_changed(&mut self, change: PlanChange) {
+        let was_called = |since, probe| analysis.is_some_and(|all| all.was_called(since, probe));
+        let continuity = &mut self.continuity;
+        let change = continuity.change(generation, planted, traps, was_called);
         if let Some(writer) = self.of_records() {
             writer.plan_changed(&change);
         }

@@ -26,27 +26,15 @@ impl Refiner {
         code: &mut Code<'_>,
     ) -> Vec<Unopened> {
         let refused = refused_by_function(self.plan.unpatched(code.arena));
-        let scope = self.scope.clone();
         let mut all: Vec<Unopened> = Vec::new();
-        let probes: Vec<(Option<u32>, Vec<Location>)> = self
-            .plan
-            .probes()
-            .iter()
-            .enumerate()
-            .filter(|(_, planned)| {
-                matches!(
-                    planned.role,
-                    Role::Inner | Role::Label | Role::Gate | Role::End
-                )
-            })
-            .map(|(id, planned)| (Some(id as u32), planned.callees.clone()))
-            .chain([(None, scope)])
-            .collect();
-        for (probe, callees) in probes {
-            let refused = self.why_refused(probe, &callees, &refused, code);
-            let of_callees = callees
-                .iter()
-                .find_map(|&callee| self.why_unopened(callee, code));
+        let has_calls = |role| matches!(role, Role::Inner | Role::Label | Role::Gate | Role::End);
+        let probes = self.plan.probes().iter().enumerate();
+        let probes = probes.filter(|(_, planned)| has_calls(planned.role));
+        let probes = probes.map(|(id, planned)| (Some(id as u32), &planned.callees));
+        for (probe, callees) in probes.chain([(None, &self.scope)]) {
+            let refused = self.why_refused(probe, callees, &refused, code);
+            let mut functions = callees.iter();
+            let of_callees = functions.find_map(|&callee| self.why_unopened(callee, code));
             let nowhere = (probe.is_none() && runs_nowhere).then_some(NotSplit::Nowhere);
             let of_callees = nowhere.or(of_callees);
             let unknown = probe.filter(|_| callees.is_empty());
@@ -106,15 +94,13 @@ impl Refiner {
         callees.iter().find_map(|&function| {
             let name = code.name_of(function)?;
             let file = Some(file_name(code.arena, function.module));
-            let (calls, reason) = refused.get(&Function { name, file })?;
-            let name = code.name_of(function)?;
+            let is_another = callee.as_ref().is_some_and(|callee| *callee != name);
+            let function = Function { name, file };
+            let (calls, reason) = refused.get(&function)?;
             Some(NotSplit::Refused {
                 calls: *calls,
                 reason: reason.clone(),
-                of: callee
-                    .as_ref()
-                    .is_some_and(|callee| *callee != name)
-                    .then_some(name),
+                of: is_another.then_some(function.name),
             })
         })
     }
