@@ -121,8 +121,9 @@ impl NamedCall {
             ),
         };
         let mut parts = split_options(text).into_iter();
-        let mut library = None;
-        let points = points(parts.next().unwrap_or_default().trim(), &mut library);
+        let mut libraries = Vec::new();
+        let points = points(parts.next().unwrap_or_default().trim(), &mut libraries);
+        let library = one_library(libraries).map_err(|several| bad(&several))?;
         if points.iter().any(Point::is_blank) {
             return Err(bad("it names no function"));
         }
@@ -162,15 +163,16 @@ impl std::str::FromStr for IntervalSpec {
         if shape_text.is_empty() {
             return Err(bad("it names no function"));
         }
-        let mut library = None;
+        let mut libraries = Vec::new();
         let shape = match shape_text.split_once("..") {
             None if shape_text == ANNOTATED => Shape::Annotated,
-            None => Shape::Call(points(shape_text, &mut library)),
+            None => Shape::Call(points(shape_text, &mut libraries)),
             Some((begin, end)) => Shape::Pair {
-                begin: points(begin, &mut library),
-                end: points(end, &mut library),
+                begin: points(begin, &mut libraries),
+                end: points(end, &mut libraries),
             },
         };
+        let library = one_library(libraries).map_err(|several| bad(&several))?;
         let all: Vec<&Point> = match &shape {
             Shape::Call(points) => points.iter().collect(),
             Shape::Pair { begin, end } => begin.iter().chain(end).collect(),
@@ -251,7 +253,19 @@ fn split_options(text: &str) -> Vec<&str> {
     parts
 }
 
-fn points(text: &str, library: &mut Option<String>) -> Vec<Point> {
+/// The library of all functions; an error in words where they are of several.
+fn one_library(mut libraries: Vec<String>) -> Result<Option<String>, String> {
+    libraries.dedup();
+    match &libraries[..] {
+        [] | [_] => Ok(libraries.pop()),
+        several => Err(format!(
+            "all of its functions have to be in one library, and {} are named",
+            several.join(" and ")
+        )),
+    }
+}
+
+fn points(text: &str, libraries: &mut Vec<String>) -> Vec<Point> {
     text.split('|')
         .map(|text| {
             let (from, rest) = match text.split_once('!') {
@@ -259,7 +273,7 @@ fn points(text: &str, library: &mut Option<String>) -> Vec<Point> {
                 _ => (None, text),
             };
             if let Some(from) = from {
-                *library = Some(from.trim().to_owned());
+                libraries.push(from.trim().to_owned());
             }
             point(rest)
         })
@@ -319,6 +333,17 @@ mod tests {
 
     fn parse(text: &str) -> IntervalSpec {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn functions_of_two_libraries_are_refused() {
+        for text in ["libm.so.6!sin..libc.so.6!write", "liba.so!f|libb.so!f"] {
+            let refused = text.parse::<IntervalSpec>().unwrap_err().to_string();
+            assert!(refused.contains("have to be in one library"), "{refused}");
+        }
+        for text in ["libc.so.6!read..write", "libc.so.6!read..libc.so.6!write"] {
+            assert_eq!(parse(text).library.as_deref(), Some("libc.so.6"));
+        }
     }
 
     #[test]

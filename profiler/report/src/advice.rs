@@ -240,10 +240,17 @@ pub fn servers() -> &'static [Server] {
     &SERVERS
 }
 
-/// The server that a command runs, if it is known.
+/// The server that a command runs, if it is known. A bare word behind an option is the option's value: a user's name, as in
+/// `pgbouncer -u postgres`.
 pub(crate) fn server_of(target: &str) -> Option<&'static Server> {
-    let words = target.split_whitespace().take(WORDS_MAX);
-    let mut programs = words.map(|word| word.rsplit('/').next().unwrap_or(word));
+    let words: Vec<&str> = target.split_whitespace().take(WORDS_MAX).collect();
+    let is_value = |at: usize| {
+        let before = at.checked_sub(1).map(|before| words[before]);
+        !words[at].contains('/')
+            && before.is_some_and(|before| before.starts_with('-') && before != "--")
+    };
+    let programs = (0..words.len()).filter(|&at| !is_value(at));
+    let mut programs = programs.map(|at| words[at].rsplit('/').next().unwrap_or(words[at]));
     programs.find_map(|program| {
         let runs = |server: &&Server| server.programs.iter().any(|known| known == program);
         servers().iter().find(runs)
@@ -284,6 +291,24 @@ pub fn add(profile: &mut Profile) {
             finding.means = Some(means);
             finding.check = Some(check.clone());
             finding.advice = advice;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_users_name_is_no_server() {
+        assert!(server_of("/usr/sbin/pgbouncer -u postgres /etc/pgbouncer.ini").is_none());
+        for target in [
+            "postgres -D data",
+            "runuser -u postgres -- postgres -D data",
+            "sudo -u postgres /usr/lib/postgresql/15/bin/postgres -D data",
+        ] {
+            let server = server_of(target).expect("PostgreSQL");
+            assert_eq!(server.server, "PostgreSQL", "{target}");
         }
     }
 }

@@ -64,6 +64,21 @@ pub enum Ending {
     Gone,
 }
 
+impl Ending {
+    /// The same after a run that the user may have ended.
+    pub(crate) fn after(self, interrupted: bool) -> Ending {
+        match self {
+            // A terminal sends Ctrl-C to the command, too, which may be faster than we are.
+            Ending::Exited(_) | Ending::Killed(libc::SIGINT | libc::SIGTERM | libc::SIGHUP)
+                if interrupted =>
+            {
+                Ending::Stopped
+            }
+            ending => ending,
+        }
+    }
+}
+
 /// The program that `command` names, as a shell would find it.
 ///
 /// # Errors

@@ -3,9 +3,8 @@
 //! ```text
 //! profile      the loop: everything below, a few hundred times a second
 //! refiner        what is timed: the plan, what is known, the search; from a snapshot of the profile to actions
-//! target         what is profiled
-//! launch           a command, with the agent preloaded
-//! attached         processes that run already, into which the agent is brought (evenkeel-attach does the work)
+//! launch         a command, with the agent preloaded
+//! attached       processes that run already, into which the agent is brought (evenkeel-attach does the work)
 //! agent          where the agent is: beside this program or carried in it (carried)
 //! arena          the shared memory
 //! lease          until when the target takes the session for alive
@@ -41,7 +40,6 @@ mod processes;
 pub mod profile;
 pub mod refine;
 mod slow;
-mod target;
 #[cfg(test)]
 mod tests;
 

@@ -26,7 +26,6 @@ const NEVER_OPENED: &[&str] = &[
     "libpthread",
     "libdl.",
     "libgcc_s",
-    "libevenkeel_agent",
 ];
 
 /// How the path of a file begins that was loaded by its descriptor, as agents are that are brought into a running process.
@@ -75,6 +74,8 @@ pub struct Modules {
     entries: Vec<Entry>,
     /// What each module defines for the loader: read once, since hundreds of imports may be asked for.
     exported: Vec<HashSet<String>>,
+    /// Entries of the arena's table that have their verdict.
+    judged: usize,
     /// What there is to say about debug files that could not be used.
     pub notes: Vec<String>,
 }
@@ -117,7 +118,15 @@ impl Modules {
         let path = arena.modules()[index].path();
         let name = Self::name(arena, index);
         !path.starts_with(LOADED_BY_DESCRIPTOR)
+            && !evenkeel_attach::is_agent(&name)
             && !NEVER_OPENED.iter().any(|never| name.starts_with(never))
+    }
+
+    /// The next module that has no verdict yet.
+    pub(crate) fn next_to_judge(&mut self, arena: &Arena) -> Option<usize> {
+        let index = self.judged;
+        self.judged = arena.modules().len().min(index + 1);
+        (index < self.judged).then_some(index)
     }
 
     /// Module `index`, read when first asked for.

@@ -63,6 +63,8 @@ fn row(rank: usize, factor: &Factor, paths: &Paths, style: &Style) -> String {
     let (functions, separator) = words::functions(&factor.functions, factor.caller.as_ref());
     let room = style.columns() - COLUMNS_BEFORE_FUNCTION;
     let function = names::joined(&functions, separator, room);
+    // The longest fill the column.
+    let kind = format!("{:<7} ", words::factor_kind(factor));
     format!(
         "{}{tie} {} {} {}  {}{}\n",
         fit::right(&rank.to_string(), 4),
@@ -70,9 +72,8 @@ fn row(rank: usize, factor: &Factor, paths: &Paths, style: &Style) -> String {
         paint.dim(&fit::left(&units::error(factor.se), 6)),
         fit::right(&mean, 9),
         match factor.kind {
-            FactorKind::Variance =>
-                paint.kind(factor.what, &fit::left(words::factor_kind(factor), 8)),
-            FactorKind::Covariance => fit::left(words::factor_kind(factor), 8),
+            FactorKind::Variance => paint.kind(factor.what, &kind),
+            FactorKind::Covariance => kind,
         },
         paint.bold(&function),
     )

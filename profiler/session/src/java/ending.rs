@@ -1,7 +1,7 @@
 //! The end of a session in a JVM: classes are restored, and the report is made, or an error says why not.
 
 use std::sync::atomic::{AtomicBool, Ordering::*};
-use std::time::Instant;
+use std::time::Duration;
 
 use evenkeel_analysis::findings::reasons::NotSplit;
 use evenkeel_analysis::findings::unseen::Unopened;
@@ -13,38 +13,20 @@ use super::problem::Problem;
 use super::session::{Session, Subject};
 use crate::error::Error;
 use crate::launch::Ending;
-use crate::profile::{Outcome, host};
+use crate::profile::Outcome;
 
 impl Session<'_> {
     pub(super) fn finish(mut self, interrupted: &AtomicBool) -> Result<Outcome, Error> {
-        let ending = self.end();
-        let ending = match ending {
-            // A terminal sends Ctrl-C to the command, too, which may be faster than we are.
-            Ending::Exited(_) | Ending::Killed(libc::SIGINT | libc::SIGTERM | libc::SIGHUP)
-                if interrupted.load(Relaxed) =>
-            {
-                Ending::Stopped
-            }
-            ending => ending,
-        };
+        let ending = self.end().after(interrupted.load(Relaxed));
         if let Some(analysis) = &mut self.records.sink.analysis {
             analysis.ended();
         }
         self.write_sites();
-        let mut meta = self.meta(true);
-        if self.records.sink.sums_only {
-            if let Some(writer) = &mut self.records.sink.writer {
-                writer.meta(&meta);
-            }
-            self.records.sink.keep_sums();
-        }
-        if let Some(writer) = self.records.sink.writer.take()
-            && let Err(error) = writer.finish(&meta)
-        {
-            let incomplete = Warning::RecordingIncomplete(error.to_string());
-            meta.facts.warnings.push(incomplete);
-        }
-        let analysis = self.records.sink.analysis.take();
+        let mut meta = Meta {
+            complete: true,
+            ..self.meta()
+        };
+        let analysis = self.records.sink.finish(&mut meta);
         let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
             return Err(self.nothing_profiled());
         };
@@ -61,7 +43,7 @@ impl Session<'_> {
         let intervals = self.virtual_intervals();
         let problem = match intervals {
             0 => Problem::NotCalled {
-                name: self.interval.clone(),
+                name: self.run.interval.clone().unwrap_or_default(),
             },
             intervals => Problem::OnlyVirtual { intervals },
         };
@@ -110,7 +92,7 @@ impl Session<'_> {
         match left {
             Ok(pause) => self.pauses.extend(pause.map(|pause| pause.at_most)),
             Err(error) if self.is_running() => {
-                self.warnings.push(Warning::HooksLeft {
+                self.run.warnings.push(Warning::HooksLeft {
                     processes: 1,
                     first: error.to_string(),
                 });
@@ -121,43 +103,19 @@ impl Session<'_> {
 
     /// Makes the recording good up to now; one of sums now and then.
     pub(super) fn checkpoint(&mut self) {
-        if let Some(period) = self.settings.summary {
-            if self.summed.is_some_and(|at| at.elapsed() < period) {
-                return;
-            }
-            self.summed = Some(Instant::now());
-        }
-        let meta = self.records.sink.writer.is_some().then(|| self.meta(false));
-        if let (Some(writer), Some(meta)) = (&mut self.records.sink.writer, meta) {
-            writer.meta(&meta);
-        }
-        if self.records.sink.sums_only {
-            self.records.sink.keep_sums();
-        }
-        if let Some(writer) = &mut self.records.sink.writer {
-            writer.flush();
+        if self.records.sink.is_checkpoint_due() {
+            let is_recorded = self.records.sink.writer.is_some();
+            let meta = is_recorded.then(|| self.meta());
+            self.records.sink.checkpoint(meta.as_ref());
         }
     }
 
-    fn meta(&mut self, complete: bool) -> Meta {
-        let (options, cost) = (self.options(), self.records.probe_cost());
+    fn meta(&self) -> Meta {
         Meta {
-            target: options.target,
-            interval: options.interval,
-            root: self.plan.sites.root.clone(),
-            root_height: self.plan.sites.root_height,
-            ticks_per_ns: options.ticks_per_ns,
-            outer_256: cost.outer_256,
-            inner_256: cost.inner_256,
-            waits: false,
-            summary: self.settings.summary.is_some(),
             facts: self.facts(),
-            complete,
-            options: self.settings.options.clone(),
-            host: host(),
-            build: String::new(),
-            server: String::new(),
-            started: Some(self.records.clock.started()),
+            ..self
+                .run
+                .meta(self.settings, &self.records, &self.plan.sites)
         }
     }
 
@@ -169,55 +127,38 @@ impl Session<'_> {
             waits_tell: false,
         };
         RunFacts {
-            missed: self.records.drain.missed,
-            sampled_out: self.records.drain.skipped,
-            unplanned: self.records.drain.unplanned,
             unpatched: self.plan.unpatched(),
             unopened: Some(self.plan.not_opened().into_iter().map(unopened).collect()),
-            listen_queues: self.listening.seen(),
+            listen_queues: self.run.listening.seen(),
             warnings: self.all_warnings(),
-            ..RunFacts::default()
+            ..self.records.counts()
         }
     }
 
     fn all_warnings(&self) -> Vec<Warning> {
         let control = self.records.arena.control();
-        let mut all = self.warnings.clone();
-        let mut warn = |condition: bool, warning: Warning| {
-            if condition {
-                all.push(warning);
-            }
-        };
         let longest = self.pauses.iter().max().copied().unwrap_or_default();
-        let total: std::time::Duration = self.pauses.iter().sum();
-        warn(
-            !self.pauses.is_empty(),
-            Warning::JavaStopped {
+        let total: Duration = self.pauses.iter().sum();
+        let intervals = self.virtual_intervals();
+        let of_java = [
+            (!self.pauses.is_empty()).then_some(Warning::JavaStopped {
                 times: self.pauses.len(),
                 longest_ns: longest.as_nanos() as u64,
                 total_ns: total.as_nanos() as u64,
-            },
-        );
-        let intervals = self.virtual_intervals();
-        warn(intervals > 0, Warning::VirtualThreads(intervals));
-        if let Some(too_long) = &self.too_long {
-            warn(true, too_long.clone());
-        }
-        let threads = control.threads_without_ring.load(Relaxed).into();
-        let refused = self.records.arena.rings_refused();
-        warn(
-            threads > 0,
-            Warning::ThreadsWithoutRing { threads, refused },
-        );
-        let (records, intervals) = (self.records.drain.dropped, self.records.drain.missed);
-        warn(
-            records + intervals > 0,
-            Warning::NotDrained { records, intervals },
-        );
+            }),
+            (intervals > 0).then_some(Warning::VirtualThreads(intervals)),
+            self.too_long.clone(),
+        ];
         let deep = control.shadow_full.load(Relaxed);
-        warn(deep > 0, Warning::NestedTooDeeply(deep));
         let is_calibrated = control.probe_outer_ticks_256.load(Relaxed) > 0;
-        warn(!is_calibrated, Warning::NotCalibrated);
+        let of_agent = [
+            (deep > 0).then_some(Warning::NestedTooDeeply(deep)),
+            (!is_calibrated).then_some(Warning::NotCalibrated),
+        ];
+        let mut all = self.run.warnings.clone();
+        all.extend(of_java.into_iter().flatten());
+        all.extend(self.records.warnings());
+        all.extend(of_agent.into_iter().flatten());
         all
     }
 }

@@ -8,7 +8,6 @@
 //! search     which methods are opened next (stacks: where intervals spend their time)
 //! plan       probes: ids, what reports call them, class files rewritten with them (kinds: what JDK methods block for)
 //! talk       the conversation with the agent (evenkeel_attach::jvm brings it together)
-//! records    the arena, and where records go
 //! method     methods as a user names them     problem   what stands against it
 //! ```
 //!
@@ -24,7 +23,6 @@ mod method;
 mod opening;
 mod plan;
 mod problem;
-mod records;
 mod search;
 mod session;
 mod stacks;

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
-use evenkeel_analysis::Analysis;
 use evenkeel_analysis::findings::warnings::Warning;
 
 use super::method::dotted;
@@ -122,24 +121,13 @@ impl Session<'_> {
                 .filter(|number| !classes.contains(number))
                 .collect::<Vec<_>>(),
         );
-        self.make_analysis();
+        self.records.begin_analysis(self.settings);
+        self.checkpoint();
         self.load_again(&classes, observer)?;
         self.settle(None, interrupted);
         self.switch()?;
-        self.hooked = Some(Instant::now());
-        observer.event(&Event::Hooked {
-            seconds: self.started.elapsed().as_secs_f64(),
-        });
+        self.run.note_hooked(observer);
         Ok(true)
-    }
-
-    /// Makes the analysis: the cost of a probe is known.
-    fn make_analysis(&mut self) {
-        let mut analysis = Analysis::new(self.records.probe_cost());
-        analysis.keep_recent();
-        analysis.keep_slowest(self.settings.slowest);
-        self.records.sink.analysis = Some(analysis);
-        self.checkpoint();
     }
 
     /// Has classes loaded again with the probes that are planned. Intervals are counted only until the next [`Session::switch`].
@@ -212,14 +200,8 @@ impl Session<'_> {
         let generation = control.generation.fetch_add(1, AcqRel) + 1;
         let states = self.plan.states();
         self.write_sites();
-        let analysis = self.records.sink.analysis.as_ref();
-        let change = self.plan.change(generation, |since, probe| {
-            analysis.is_some_and(|analysis| analysis.was_called(since, probe))
-        });
-        self.records.sink.plan_changed(&change);
-        if let Some(analysis) = &mut self.records.sink.analysis {
-            analysis.plan_changed(change);
-        }
+        let planted = self.plan.inner();
+        self.records.sink.plan_changed(generation, planted, false);
         self.talk(|talk| talk.switch(generation, &states))
     }
 
@@ -283,7 +265,7 @@ impl Session<'_> {
             let Error::Java(Problem::Refused(why)) = error else {
                 return Err(error);
             };
-            self.warnings.push(Warning::JavaNotOpened {
+            self.run.warnings.push(Warning::JavaNotOpened {
                 classes: classes.len(),
                 why,
             });

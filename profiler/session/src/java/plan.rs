@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::profile::Unpatched;
-use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::{Site, SiteTable};
 use evenkeel_classfile::{CallKind, CallSite, Class, Helper, Limits, MethodProbes};
 use evenkeel_wire::jvm::HELPER_CLASS;
@@ -73,9 +72,6 @@ pub(super) struct Plan {
     calls: Vec<Option<(Place, Called)>>,
     /// Call sites that could not be timed.
     unpatched: Vec<Unpatched>,
-    generation: Option<u32>,
-    /// Inner probes that were on under that generation.
-    planted: BTreeSet<u32>,
 }
 
 impl Plan {
@@ -159,34 +155,13 @@ impl Plan {
         self.unpatched.clone()
     }
 
-    /// The analysis' view of the plan that begins now. It continues the previous one unless a probe that `was_called`
-    /// under that one is off.
-    pub(super) fn change(
-        &mut self,
-        generation: u32,
-        was_called: impl Fn(u32, u32) -> bool,
-    ) -> PlanChange {
-        let inner = self.on.iter().zip(&self.inner).enumerate();
-        let planted: BTreeSet<u32> = inner
-            .filter(|(_, (on, inner))| **on && **inner)
-            .map(|(id, _)| id as u32)
-            .collect();
-        let toggled = self.planted.symmetric_difference(&planted).copied();
-        let mut change = PlanChange {
-            generation,
-            probes: planted.len() as u32,
-            toggled: Some(toggled.collect()),
-            ..PlanChange::default()
-        };
-        let since = self.generation.unwrap_or_default();
-        let mut taken_out = self.planted.difference(&planted);
-        if !taken_out.any(|&probe| was_called(since, probe)) {
-            change.continues = self.generation;
-            change.added = planted.difference(&self.planted).copied().collect();
-        }
-        self.generation = Some(generation);
-        self.planted = planted;
-        change
+    /// Inner probes that are on.
+    pub(super) fn inner(&self) -> BTreeSet<u32> {
+        let probes = self.on.iter().zip(&self.inner);
+        let on = probes
+            .enumerate()
+            .filter(|(_, (on, inner))| **on && **inner);
+        on.map(|(id, _)| id as u32).collect()
     }
 
     /// Takes in what stacks say of calls that have probes: how high they are, and whose methods they call where these are always one

@@ -14,14 +14,12 @@ use evenkeel_attach::process;
 
 use super::method::NamedMethod;
 use super::plan::Plan;
-use super::records::Records;
 use super::search::BATCHES_MAX;
 use super::stacks::{Method, Stacks};
 use crate::error::Error;
 use crate::launch::{self, Ending};
-use crate::lease::Lease;
-use crate::listening::ListenQueues;
-use crate::profile::duty_cycle::Slowdown;
+use crate::profile::records::Records;
+use crate::profile::run::Run;
 use crate::profile::{Event, Observer, Settings};
 
 /// How long a look at the profile is at first. Each is twice as long as the one before.
@@ -45,15 +43,11 @@ pub(super) enum Subject {
 /// A session.
 pub(super) struct Session<'a> {
     pub(super) settings: &'a Settings,
-    /// As reports name it: asked for while it runs.
-    pub(super) target_name: String,
+    pub(super) run: Run,
     pub(super) target: Subject,
     pub(super) jvm: Jvm,
-    _lease: Lease,
     pub(super) records: Records,
     pub(super) methods: Vec<NamedMethod>,
-    /// Its name.
-    pub(super) interval: String,
     /// Classes, by number, that have methods which are intervals, and the names of these.
     pub(super) roots: Vec<(u32, String)>,
     pub(super) plan: Plan,
@@ -66,14 +60,9 @@ pub(super) struct Session<'a> {
     pub(super) pauses: Vec<Duration>,
     /// Methods that were not opened so that the JVM would not stand still for longer than the user allows.
     pub(super) too_long: Option<Warning>,
-    pub(super) warnings: Vec<Warning>,
-    pub(super) listening: ListenQueues,
-    pub(super) started: Instant,
-    pub(super) hooked: Option<Instant>,
     /// When the profile is looked at next, and how long the look is.
     next_look: Instant,
     look: Duration,
-    pub(super) summed: Option<Instant>,
     /// The search has found nothing more to open.
     rests: bool,
 }
@@ -83,22 +72,19 @@ impl<'a> Session<'a> {
         settings: &'a Settings,
         target: Subject,
         jvm: Jvm,
-        lease: Lease,
         records: Records,
+        run: Run,
         methods: Vec<NamedMethod>,
-        interval: String,
     ) -> Session<'a> {
         let mut plan = Plan::default();
         plan.sites.root = methods[0].name();
         Session {
             settings,
-            target_name: settings.subject.to_string(),
+            run,
             target,
             jvm,
-            _lease: lease,
             records,
             methods,
-            interval,
             roots: Vec::new(),
             plan,
             stacks: Stacks::default(),
@@ -106,13 +92,8 @@ impl<'a> Session<'a> {
             batches: 0,
             pauses: Vec::new(),
             too_long: None,
-            warnings: Vec::new(),
-            listening: ListenQueues::default(),
-            started: Instant::now(),
-            hooked: None,
             next_look: Instant::now(),
             look: LOOK_FIRST,
-            summed: None,
             rests: false,
         }
     }
@@ -135,9 +116,10 @@ impl<'a> Session<'a> {
             self.records.adapt();
             if slow {
                 last_slow = Instant::now();
-                self.tick(observer);
-                self.listening.look(self.jvm.pid());
-                if !self.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
+                self.run.tick(&self.records, self.plan.planted(), observer);
+                self.run.listening.look(self.jvm.pid());
+                let is_over = self.run.is_over(self.settings.duration);
+                if !self.is_running() || interrupted.load(Relaxed) || is_over {
                     return Ok(());
                 }
                 self.show(observer);
@@ -173,11 +155,8 @@ impl<'a> Session<'a> {
         let estimated = look.profile.overhead.estimated_fraction;
         let measured = self.records.duty_cycle.told_apart(look.self_cost);
         let slowed = measured.unwrap_or(0.0).max(estimated);
-        self.records.duty_cycle.limit_by_slowdown(Slowdown {
-            recorded: slowed,
-            passed: 0.0,
-            mean_ticks: look.profile.mean_ns * options.ticks_per_ns,
-        });
+        let mean_ns = look.profile.mean_ns;
+        self.records.limit_by_slowdown(slowed, 0.0, mean_ns);
         let closed = self.close_costly(&look)?;
         let opened = closed == 0 && self.may_open() && self.open_more(interrupted, observer)?;
         let leads_on = opened || closed > 0;
@@ -186,7 +165,7 @@ impl<'a> Session<'a> {
             observer.event(&Event::Ranking {
                 profile: &look.profile,
                 next: &[],
-                seconds: self.hooked.map_or(0.0, |at| at.elapsed().as_secs_f64()),
+                seconds: self.run.seconds(),
             });
         }
         let next = match leads_on {
@@ -199,7 +178,7 @@ impl<'a> Session<'a> {
 
     /// Whether there is time, and the right, to open something yet.
     fn may_open(&self) -> bool {
-        let is_late = match (self.settings.duration, self.hooked) {
+        let is_late = match (self.settings.duration, self.run.hooked) {
             (Some(limit), Some(hooked)) => 2 * hooked.elapsed() > limit && self.batches > 1,
             _ => false,
         };
@@ -257,33 +236,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub(super) fn time_is_up(&self) -> bool {
-        match (self.settings.duration, self.hooked) {
-            (Some(limit), Some(hooked)) => hooked.elapsed() >= limit,
-            _ => false,
-        }
-    }
-
     pub(super) fn options(&self) -> Options {
-        Options {
-            k: self.settings.k,
-            threshold: self.settings.limits.threshold,
-            specificity: self.settings.limits.specificity,
-            ticks_per_ns: self.records.clock.ticks_per_ns(),
-            started: Some(self.records.clock.started()),
-            target: self.target_name.clone(),
-            interval: self.interval.clone(),
-            ..Options::default()
-        }
-    }
-
-    fn tick(&self, observer: &mut dyn Observer) {
-        observer.event(&Event::Tick {
-            intervals: self.records.intervals(),
-            records: self.records.drain.read,
-            probes: self.plan.planted(),
-            seconds: self.hooked.map_or(0.0, |at| at.elapsed().as_secs_f64()),
-        });
+        self.run.options(self.settings, &self.records)
     }
 
     /// The profile of the minute that has ended, if one has.

@@ -7,22 +7,15 @@ use std::time::{Duration, Instant};
 use evenkeel_attach::jvm::{Jvm, Kind, recognise};
 use evenkeel_attach::{Refused, namespace, process};
 use evenkeel_intervals::spec::IntervalSpec;
-use evenkeel_recording::Writer;
-use evenkeel_wire::Mode;
 
 use super::method::{self, NamedMethod};
 use super::problem::Problem;
-use super::records::Records;
 use super::session::{Session, Subject as Target};
 use crate::agent::Agent;
-use crate::arena::Arena;
-use crate::clock::TickClock;
-use crate::drain::Drain;
 use crate::error::Error;
 use crate::launch;
-use crate::lease::Lease;
-use crate::profile::duty_cycle::DutyCycle;
-use crate::profile::sink::RecordSink;
+use crate::profile::records::Records;
+use crate::profile::run::Run;
 use crate::profile::{Event, IntervalSelector, Observer, Planting, Settings, Subject};
 
 /// How long a command may take until its JVM can be attached to.
@@ -91,12 +84,8 @@ pub(super) fn start<'a>(
         Subject::Process(pid) => Some(Jvm::prepare(only(*pid)?, &agent)?),
         Subject::Command(_) => None,
     };
-    let arena = Arena::create().map_err(Error::Arena)?;
-    let clock = TickClock::start();
-    let lease = Lease::keep(&arena, &clock).map_err(Error::Arena)?;
-    arena.control().mode.store(Mode::Record as u32, Release);
-    let writer = settings.recording.as_deref();
-    let writer = writer.map(Writer::create).transpose()?;
+    let mut warnings = Vec::new();
+    let mut records = Records::new(settings, observer, &mut warnings)?;
     let (target, jvm) = match (&settings.subject, attached) {
         (Subject::Process(_), Some(jvm)) => {
             let started = process::started(jvm.pid());
@@ -117,20 +106,11 @@ pub(super) fn start<'a>(
             (Target::Command(target), jvm)
         }
     };
-    let records = Records {
-        knows_threads: !namespace::is_foreign(jvm.pid()),
-        drain: Drain::default(),
-        sink: RecordSink::new(settings, clock.started().unix_ns, writer, observer),
-        duty_cycle: DutyCycle::new(settings.limits.overhead_max, settings.sampling, false),
-        clock,
-        period: Records::FIRST_PERIOD,
-        arena,
-    };
+    records.knows_threads = !namespace::is_foreign(jvm.pid());
     let names: Vec<String> = methods.iter().map(NamedMethod::name).collect();
-    let interval = spec.name.clone().unwrap_or_else(|| names.join("|"));
-    Ok(Session::new(
-        settings, target, jvm, lease, records, methods, interval,
-    ))
+    let mut run = Run::new(settings, warnings);
+    run.interval = Some(spec.name.clone().unwrap_or_else(|| names.join("|")));
+    Ok(Session::new(settings, target, jvm, records, run, methods))
 }
 
 /// The only JVM of a process and what descends from it.

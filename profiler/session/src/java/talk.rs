@@ -8,7 +8,7 @@ use evenkeel_attach::jvm::send_descriptor;
 use evenkeel_wire::jvm::{Answer, Fields, MESSAGE_MAX, Message, PROTOCOL, Request};
 
 use super::problem::Problem;
-use super::records::Records;
+use crate::profile::records::Records;
 
 /// Time for the agent to answer: the JVM may wait for safepoints, and its machine be busy.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);

@@ -1,12 +1,8 @@
 //! Reasons why nothing was profiled, or not all. Advice rests on observation: the target's processes are examined at
-//! times ([`watch`]), and the reason at the end follows from that. So no user is told to put a busy server under
+//! times ([`super::target`]), and the reason at the end follows from that. So no user is told to put a busy server under
 //! load.
 
-mod passed;
-mod processes;
-mod watch;
-
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::Analysis;
@@ -14,15 +10,12 @@ use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_symbols::{Callee, DebugSources, FindError, Module};
 use evenkeel_wire::{Control, Frozen, Role};
 
+use super::target::runs_without_agent;
 use super::{Event, IntervalSelector, Observer, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::modules::Modules;
 use crate::no_profile::{Hint, Reason};
-use crate::target::Target;
-pub use passed::Passed;
-use processes::Absence;
-pub use watch::Watch;
 
 /// Libraries whose symbols are read to find a name.
 const LIBRARIES_MAX: usize = 64;
@@ -57,85 +50,73 @@ impl Session<'_> {
     /// Examines the target's processes, if it is time, and reports those whose intervals are missing. Omissions of
     /// processes that ran before were reported at the attach.
     pub(super) fn watch_processes(&mut self, observer: &mut dyn Observer) {
-        let analysis = self.sink.analysis.as_ref();
+        let analysis = self.records.sink.analysis.as_ref();
         let none_ended = analysis.is_none_or(|analysis| analysis.intervals_seen() == 0);
         if none_ended {
             // Later its thread may be gone.
             let read = analysis.map_or(0, Analysis::in_flight);
             // Records of one that is not over are not read.
-            let open = self.arena.open_intervals().count() as u64;
-            self.watch.in_flight = read.max(open);
+            let open = self.records.arena.open_intervals().count() as u64;
+            self.target.watch.in_flight = read.max(open);
         }
-        if !self.watch.is_due() {
+        if !self.target.watch.is_due() {
             return;
         }
-        let library = match &self.settings.selector {
-            IntervalSelector::Spec(spec) => spec.library.as_deref(),
-            IntervalSelector::Preset(..) => None,
-        };
-        let (roots, file) = match &self.target {
-            Target::Launched(target) => (target.roots(), self.interval_file()),
-            Target::Attached(target) => (vec![target.pid()], None),
-        };
-        let found = self.watch.look(roots, none_ended, library, file.as_deref());
+        let library = self.settings.selector.library();
+        let is_launched = self.target.is_launched();
+        let file = self.interval_file().filter(|_| is_launched);
+        let (roots, watch) = (self.target.roots(), &mut self.target.watch);
+        let found = watch.look(roots, none_ended, library, file.as_deref());
         for (program, absence) in found {
             let why = runs_without_agent(program, absence).to_string();
             observer.event(&Event::LeftOut { why: &why });
-            self.warnings.push(Warning::Unprofiled(why));
+            self.run.warnings.push(Warning::Unprofiled(why));
         }
     }
 
     /// Where intervals take little of the target's processor time, warns that its load may not consist of them:
     /// without debug information nothing else shows copies of their function.
     pub(super) fn note_rare_intervals(&mut self) {
-        let roots = match &self.target {
-            Target::Launched(target) => target.roots(),
-            Target::Attached(target) => vec![target.pid()],
-        };
-        self.watch.look_at_last(roots);
+        self.target.watch.look_at_last(self.target.roots());
         let is_explained = |warning: &Warning| {
             matches!(
                 warning,
                 Warning::InlinedElsewhere { .. } | Warning::Unprofiled(_)
             )
         };
-        let (Some(analysis), Some(hooked)) = (&self.sink.analysis, self.hooked) else {
+        let (Some(analysis), Some(hooked)) = (&self.records.sink.analysis, self.run.hooked) else {
             return;
         };
-        if self.interval.is_none() || self.warnings.iter().any(is_explained) {
+        if self.run.interval.is_none() || self.run.warnings.iter().any(is_explained) {
             return;
         }
         let rare = Rare {
             seconds: hooked.elapsed().as_secs_f64(),
-            in_intervals_s: analysis.intervals_seen() as f64 * self.watch.mean_ns * 1e-9,
-            busy: self.watch.busy().unwrap_or(0.0),
+            in_intervals_s: analysis.intervals_seen() as f64 * self.target.watch.mean_ns * 1e-9,
+            busy: self.target.watch.busy().unwrap_or(0.0),
         };
         if let Some(fraction) = rare.part_of_work() {
-            self.warnings.push(Warning::IntervalsRare { fraction });
+            self.run.warnings.push(Warning::IntervalsRare { fraction });
         }
     }
 
     /// The file that has the interval's functions, as its processes have it mapped.
     fn interval_file(&self) -> Option<String> {
-        self.interval.as_ref()?;
-        let boundary = self
-            .refiner
-            .plan
-            .probes()
-            .first()
-            .map(|probe| probe.holder.module);
+        self.run.interval.as_ref()?;
+        let boundary = self.refiner.plan.probes().first();
+        let boundary = boundary.map(|probe| probe.holder.module);
         let within = self.refiner.scope.first().map(|location| location.module);
-        let file = &self.arena.modules()[within.or(boundary)?];
+        let file = &self.records.arena.modules()[within.or(boundary)?];
         Some(String::from_utf8_lossy(file.path()).into_owned())
     }
 
     /// The error where the interval's function is in no program that the agent was loaded into.
     pub(super) fn explain_not_found(&mut self) -> Option<Error> {
-        let (error, program, others) = self.passed.take()?;
+        let (error, program, others) = self.target.passed.take()?;
         let reason = self
             .in_a_library(&error)
             .or_else(|| self.in_an_opened_library(&error))
-            .or_else(|| self.without_agent())
+            .or_else(|| self.target.without_agent())
             .map(Hint::Reason)
             .or_else(|| self.without_names(&error, &program).map(Hint::Names));
         Some(match (reason, others.as_str()) {
@@ -151,7 +132,7 @@ impl Session<'_> {
     /// Why no interval has ended.
     pub(super) fn nothing_profiled(&mut self, ending: Ending) -> Error {
         // What the program starts, and does not have the function, is no reason where the program has it.
-        if self.interval.is_none()
+        if self.run.interval.is_none()
             && let Some(error) = self.explain_not_found()
         {
             return error;
@@ -172,41 +153,41 @@ impl Session<'_> {
     fn without_names(&mut self, error: &Error, program: &Path) -> Option<String> {
         let missing = error.missing_function();
         let is_bare = missing.is_some_and(|(_, closest)| closest.is_empty());
-        let count = self.arena.modules().len();
-        let mut programs = (0..count).filter(|&at| Modules::path(&self.arena, at) == program);
+        let count = self.records.arena.modules().len();
+        let mut programs =
+            (0..count).filter(|&at| Modules::path(&self.records.arena, at) == program);
         let index = programs.next().filter(|_| is_bare)?;
-        let module = self.modules.get(&self.arena, index).ok()?;
+        let module = self.modules.get(&self.records.arena, index).ok()?;
         module.names_elsewhere()
     }
 
     /// The reason why this many intervals were left: their ends may have been met on other threads.
     pub(super) fn ends_elsewhere(&self, left: u64) -> Option<Reason> {
-        let ends = self.arena.control().ends_elsewhere.load(Relaxed);
-        let name = self.interval.clone()?;
+        let ends = self.records.arena.control().ends_elsewhere.load(Relaxed);
+        let name = self.run.interval.clone()?;
         let enough = (left / 2).clamp(1, Control::ENDS_ELSEWHERE_MAX);
         (ends >= enough).then_some(Reason::EndsElsewhere { name, ends })
     }
 
     fn reason(&mut self) -> Reason {
-        let control = self.arena.control();
-        if self.interval.is_none() && self.watch.lacks_room {
+        let control = self.records.arena.control();
+        if self.run.interval.is_none() && self.target.watch.lacks_room {
             return Reason::NoAddressSpace;
         }
-        let launched = matches!(self.target, Target::Launched(_));
-        if launched && control.processes.load(Relaxed) == 0 {
-            return self.without_agent().unwrap_or(Reason::NeverLoaded);
+        if self.target.is_launched() && control.processes.load(Relaxed) == 0 {
+            return self.target.without_agent().unwrap_or(Reason::NeverLoaded);
         }
-        let Some(name) = self.interval.clone() else {
+        let Some(name) = self.run.interval.clone() else {
             return self.no_module();
         };
-        let ends = self.arena.control().ends_elsewhere.load(Relaxed);
-        if ends > 2 * self.watch.in_flight {
+        let ends = self.records.arena.control().ends_elsewhere.load(Relaxed);
+        if ends > 2 * self.target.watch.in_flight {
             return Reason::EndsElsewhere { name, ends };
         }
-        if self.watch.in_flight > 0 {
+        if self.target.watch.in_flight > 0 {
             return Reason::NeverEnded {
                 name,
-                in_flight: self.watch.in_flight,
+                in_flight: self.target.watch.in_flight,
                 recursive: self.calls_itself(),
             };
         }
@@ -220,9 +201,9 @@ impl Session<'_> {
         }
         Reason::NotCalled {
             name,
-            processes: self.arena.control().processes_hooked.load(Relaxed),
-            busy: self.watch.busy(),
-            elsewhere: self.without_agent().map(Box::new),
+            processes: self.records.arena.control().processes_hooked.load(Relaxed),
+            busy: self.target.watch.busy(),
+            elsewhere: self.target.without_agent().map(Box::new),
         }
     }
 
@@ -235,14 +216,14 @@ impl Session<'_> {
             };
             return Reason::NoWriteExecute { name };
         }
-        let processes = self.arena.control().processes.load(Relaxed);
+        let processes = self.records.arena.control().processes.load(Relaxed);
         match &self.settings.selector {
             IntervalSelector::Preset(preset, _) => Reason::NoProgram {
                 programs: preset.programs.join(" or "),
             },
             IntervalSelector::Spec(spec) => {
                 let library = spec.library.clone().unwrap_or_default();
-                match self.watch.unannounced(&library) {
+                match self.target.watch.unannounced(&library) {
                     Some(path) => Reason::RelativePath { path },
                     None => Reason::NoLibrary { library, processes },
                 }
@@ -254,21 +235,23 @@ impl Session<'_> {
     fn in_a_library(&mut self, error: &Error) -> Option<Reason> {
         let (name, closest) = error.missing_function()?;
         let mut alike = Vec::new();
-        for index in 0..self.arena.modules().len().min(LIBRARIES_MAX) {
-            let is_library = self.arena.modules()[index].executable.load(Relaxed) == 0;
-            if !is_library || !Modules::may_open(&self.arena, index) {
+        for index in 0..self.records.arena.modules().len().min(LIBRARIES_MAX) {
+            let library = Modules::name(&self.records.arena, index);
+            let is_library = self.records.arena.modules()[index].executable.load(Relaxed) == 0;
+            if !is_library || evenkeel_attach::is_agent(&library) {
                 continue;
             }
-            let Ok(module) = self.modules.get(&self.arena, index) else {
+            let may_open = Modules::may_open(&self.records.arena, index);
+            let Ok(module) = self.modules.get(&self.records.arena, index) else {
                 continue;
             };
-            let library = Modules::name(&self.arena, index);
             match module.find(name) {
                 Ok(_) => {
                     let name = name.to_owned();
                     return Some(Reason::InLibrary { name, library });
                 }
-                Err(FindError::NoSuchFunction { closest, .. }) => {
+                // The C library has a name that is like any.
+                Err(FindError::NoSuchFunction { closest, .. }) if may_open => {
                     alike.extend(closest.first().map(|name| format!("{library}!{name}")));
                 }
                 Err(_) => {}
@@ -282,11 +265,11 @@ impl Session<'_> {
     /// because the program does not have the function, and announced nothing more.
     fn in_an_opened_library(&self, error: &Error) -> Option<Reason> {
         let (name, _) = error.missing_function()?;
-        let count = self.arena.modules().len();
+        let count = self.records.arena.modules().len();
         let announced: Vec<_> = (0..count)
-            .map(|at| Modules::path(&self.arena, at))
+            .map(|at| Modules::path(&self.records.arena, at))
             .collect();
-        let mapped = self.watch.mapped.iter().map(Path::new);
+        let mapped = self.target.watch.mapped.iter().map(Path::new);
         let mut opened = mapped
             .filter(|path| !announced.iter().any(|known| known == path))
             .take(LIBRARIES_MAX);
@@ -299,19 +282,14 @@ impl Session<'_> {
         })
     }
 
-    /// A program of the target runs without the agent.
-    fn without_agent(&self) -> Option<Reason> {
-        // For running processes, omissions were reported at the attach.
-        if let Target::Attached(_) = self.target {
-            return None;
-        }
-        let (program, absence) = self.watch.stranger()?;
-        Some(runs_without_agent(program, absence))
-    }
-
     /// No process could hook the interval's boundaries.
     fn boundary_refused(&self, name: &str) -> Option<Reason> {
-        let probes = self.arena.probes().iter().zip(self.refiner.plan.probes());
+        let probes = self
+            .records
+            .arena
+            .probes()
+            .iter()
+            .zip(self.refiner.plan.probes());
         let mut boundaries =
             probes.filter(|(_, planned)| !matches!(planned.role, Role::Inner | Role::Label));
         if boundaries.any(|(probe, _)| probe.planted.load(Relaxed) > 0) {
@@ -321,36 +299,27 @@ impl Session<'_> {
         if self.is_sealed() {
             return Some(Reason::NoWriteExecute { name });
         }
-        let mut refused = self.refiner.plan.refused_boundaries(&self.arena);
+        let mut refused = self.refiner.plan.refused_boundaries(&self.records.arena);
         let why = refused.next()?;
         Some(Reason::Refused { name, why })
     }
 
     /// A process gave up the right to change its code.
     fn is_sealed(&self) -> bool {
-        self.arena.control().frozen[Frozen::WriteExecute as usize].load(Relaxed) > 0
+        self.records.arena.control().frozen[Frozen::WriteExecute as usize].load(Relaxed) > 0
     }
 
     /// Whether one of the interval's functions calls itself.
     fn calls_itself(&mut self) -> bool {
         let scope = self.refiner.scope.clone();
         scope.into_iter().any(|function| {
-            let module = self.modules.get(&self.arena, function.module);
+            let module = self.modules.get(&self.records.arena, function.module);
             module.is_ok_and(|module| {
                 let sites = module.call_sites(function.address);
                 let itself = Callee::Function(function.address);
                 sites.iter().any(|site| site.callee == itself)
             })
         })
-    }
-}
-
-/// Why a program runs without the agent.
-fn runs_without_agent(program: PathBuf, absence: Absence) -> Reason {
-    match absence {
-        Absence::NotNamed => Reason::EnvironmentCleared { program },
-        Absence::NotInRoot(agent) => Reason::AgentNotInRoot { program, agent },
-        Absence::Refused => Reason::AgentRefused { program },
     }
 }
 

@@ -3,65 +3,39 @@
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
-use evenkeel_analysis::findings::warnings::{FrozenBy, Warning};
-use evenkeel_analysis::{Analysis, Options};
-use evenkeel_wire::{Control, FAULT_IN_FUNCTION, Frozen};
+use evenkeel_analysis::Options;
+use evenkeel_recording::Meta;
 
-use super::kernel::Kernel;
 use super::{Outcome, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::no_profile::Reason;
-use crate::target::Target;
-use evenkeel_recording::Meta;
 
 /// After so long the kernel has written all its records.
 const KERNEL_LATE: Duration = Duration::from_millis(5);
 
-/// Number of left intervals, and of ends on threads without a beginning, that is no mistake of the target.
-const LEFT_FEW: u64 = 20;
-
 impl Session<'_> {
     /// `interrupted`: whether the user ended the run.
     pub(super) fn finish(mut self, interrupted: bool) -> Result<Outcome, Error> {
-        let ending = match self.stop() {
-            // A terminal sends Ctrl-C to the command, too, which may be faster than we are.
-            Ending::Exited(_) | Ending::Killed(libc::SIGINT | libc::SIGTERM | libc::SIGHUP)
-                if interrupted =>
-            {
-                Ending::Stopped
-            }
-            ending => ending,
-        };
-        if self.kernel.is_some() {
+        let ending = self.stop().after(interrupted);
+        if self.records.kernel.is_some() {
             std::thread::sleep(KERNEL_LATE);
-            self.pass(true);
+            self.records.pass(true);
         }
-        if let Some(analysis) = &mut self.sink.analysis {
+        if let Some(analysis) = &mut self.records.sink.analysis {
             analysis.ended();
         }
         let mut meta = Meta {
             facts: self.facts(),
-            ..self.meta(true)
+            complete: true,
+            ..self.meta()
         };
-        if self.sink.sums_only {
-            // Before the sums, for the cost of a probe is read there.
-            if let Some(writer) = &mut self.sink.writer {
-                writer.meta(&meta);
-            }
-            self.sink.keep_sums();
-        }
-        if let Some(writer) = self.sink.writer.take()
-            && let Err(error) = writer.finish(&meta)
-        {
-            let incomplete = Warning::RecordingIncomplete(error.to_string());
-            meta.facts.warnings.push(incomplete);
-        }
-        let analysis = self.sink.analysis.take();
+        let analysis = self.records.sink.finish(&mut meta);
         let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
             return Err(self.nothing_profiled(ending));
         };
-        let intervals = self.arena.control().intervals_switched.load(Relaxed);
+        let control = self.records.arena.control();
+        let intervals = control.intervals_switched.load(Relaxed);
         if 2 * intervals > analysis.intervals_represented() {
             return Err(Error::NothingProfiled(Reason::StacksSwitched { intervals }));
         }
@@ -84,153 +58,26 @@ impl Session<'_> {
     fn stop(&mut self) -> Ending {
         self.note_rare_intervals();
         self.await_calibration();
-        self.filters.watch_all(&self.arena);
-        self.detach();
-        if let Some(ending) = self.target.ending().filter(|_| !self.target.is_running()) {
-            self.pass(true);
-            return ending;
-        }
-        if let Target::Attached(_) = self.target {
-            self.leave();
-            self.pass(true);
-            return Ending::Kept;
-        }
-        if self.settings.keep {
-            std::thread::sleep(Duration::from_millis(50));
-            self.pass(true);
-            return Ending::Kept;
-        }
-        let Session {
-            target,
-            drain,
-            arena,
-            sink,
-            kernel,
-            ..
-        } = self;
-        target.stop(self.settings.stop_signal, || {
-            drain.run(arena, sink, true);
-            if let Some(kernel) = kernel {
-                kernel.run(drain, sink);
+        self.target.filters.watch_all(&self.records.arena);
+        self.records.detach();
+        let ended = self.target.ending().filter(|_| !self.target.is_running());
+        let (signal, records) = (self.settings.stop_signal, &mut self.records);
+        let ending = match ended {
+            Some(ending) => ending,
+            None if !self.target.is_launched() => {
+                self.target.leave(records);
+                Ending::Kept
             }
-            sink.pass_ended();
-        });
-        drain.run(arena, sink, true);
-        Ending::Stopped
+            None if self.settings.keep => {
+                std::thread::sleep(Duration::from_millis(50));
+                Ending::Kept
+            }
+            None => {
+                self.target.stop(signal, || records.pass(true));
+                Ending::Stopped
+            }
+        };
+        self.records.pass(true);
+        ending
     }
-
-    /// A message about the agent's instructions that failed in the target; empty without any.
-    pub(super) fn failed(&self) -> String {
-        let control = self.arena.control();
-        let probe = control.fault_probe.load(Acquire);
-        let Some(id) = probe.checked_sub(1) else {
-            return String::new();
-        };
-        let place = match self.refiner.plan.sites.sites.get(id as usize) {
-            _ if probe == FAULT_IN_FUNCTION => {
-                let bytes = control.fault_function.iter().map(|byte| byte.load(Relaxed));
-                let name: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
-                format!(
-                    "what it runs before and after {}",
-                    String::from_utf8_lossy(&name)
-                )
-            }
-            Some(site) if site.site.is_empty() => {
-                format!("the hook at the entry of {}", site.callee)
-            }
-            Some(site) => format!("the hook of the call of {} at {}", site.callee, site.site),
-            None => "a hook".to_owned(),
-        };
-        let signal = match control.fault_signal.load(Relaxed) as i32 {
-            libc::SIGBUS => "SIGBUS",
-            libc::SIGILL => "SIGILL",
-            _ => "SIGSEGV",
-        };
-        let times = control.faults.load(Relaxed);
-        format!(
-            "evenkeel failed inside of the target, which went on without it: {signal} in {place}, {times} times. The hooks of the processes \
-             concerned were taken out, and their intervals from then on are missing. Please report this"
-        )
-    }
-
-    /// Warnings for the user as of now: events of the session, and counts.
-    pub(super) fn all_warnings(&self) -> Vec<Warning> {
-        let control = self.arena.control();
-        let mut all = self.warnings.clone();
-        all.extend(self.left_out.warnings());
-        all.extend(self.refiner.sampled_warning());
-        all.extend(self.slow.refused().map(|refused| Warning::NoStacks {
-            pid: refused.pid,
-            why: refused.why.clone(),
-        }));
-        let mut warn = |condition: bool, warning: Warning| {
-            if condition {
-                all.push(warning);
-            }
-        };
-        if let Some(slowdown) = &self.slowdown {
-            warn(true, slowdown.clone());
-        }
-        let threads = control.threads_without_ring.load(Relaxed).into();
-        let refused = self.arena.rings_refused();
-        warn(
-            threads > 0,
-            Warning::ThreadsWithoutRing { threads, refused },
-        );
-        let (records, intervals) = (self.drain.dropped, self.drain.missed);
-        warn(
-            records + intervals > 0,
-            Warning::NotDrained { records, intervals },
-        );
-        let lost = self.kernel.as_ref().map_or(0, Kernel::lost);
-        warn(lost > 0, Warning::KernelEventsLost(lost));
-        for note in &self.modules.notes {
-            warn(true, Warning::DebugFile(note.clone()));
-        }
-        let deep = control.shadow_full.load(Relaxed);
-        warn(deep > 0, Warning::NestedTooDeeply(deep));
-        let switched = control.intervals_switched.load(Relaxed);
-        warn(switched > 0, Warning::StacksSwitched(switched));
-        let left = self
-            .sink
-            .analysis
-            .as_ref()
-            .map_or(0, Analysis::intervals_left_early);
-        let ends = control.ends_elsewhere.load(Relaxed);
-        warn(
-            left >= LEFT_FEW && ends >= LEFT_FEW,
-            Warning::EndedElsewhere { left, ends },
-        );
-        let suspended = control.calls_suspended.load(Relaxed);
-        warn(suspended > 0, Warning::CallsSuspended(suspended));
-        let left = control.calls_left_unseen.load(Relaxed);
-        warn(left > 0, Warning::CallsLeftUnseen(left));
-        for warning in frozen(control) {
-            warn(true, warning);
-        }
-        let unread = control.labels_unread.load(Relaxed);
-        warn(unread > 0, Warning::LabelsUnread(unread));
-        warn(
-            control.probe_outer_ticks_256.load(Relaxed) == 0,
-            Warning::NotCalibrated,
-        );
-        all
-    }
-}
-
-/// Warnings about processes whose code could not be changed from some time on.
-fn frozen(control: &Control) -> impl Iterator<Item = Warning> {
-    let reasons = [
-        (Frozen::Filter, FrozenBy::Filter),
-        (Frozen::Runtime, FrozenBy::Runtime),
-        (Frozen::WriteExecute, FrozenBy::WriteExecute),
-        (Frozen::Unseen, FrozenBy::Unseen),
-        (Frozen::Loader, FrozenBy::Loader),
-    ];
-    let counted = reasons.map(|(why, by)| (control.frozen[why as usize].load(Relaxed), by));
-    let frozen = counted.into_iter().filter(|&(processes, _)| processes > 0);
-    frozen.map(|(processes, why)| Warning::Frozen {
-        processes: processes.into(),
-        why,
-    })
 }

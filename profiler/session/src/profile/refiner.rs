@@ -3,51 +3,34 @@
 //! A look at the profile gives [`Refiner::decide`] reason to [`Action`]s; [`Refiner::carry_out`] changes the plan accordingly. Between the
 //! two nothing happens, so that a decision can be shown, and tested, without a target.
 
+mod code;
 mod on_paths;
 mod opening;
 mod planting;
 mod search;
 mod trapping;
+mod unopened;
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
-use std::sync::Arc as Shared;
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::analysis::Snapshot;
 use evenkeel_analysis::findings::reasons::NotTimed;
-use evenkeel_symbols::{LoadError, Module};
 use evenkeel_wire::{Form, Role, Wanted};
 
 use super::Planting;
+use super::records::Records;
 use crate::arena::Arena;
 use crate::location::Location;
-use crate::modules::Modules;
 use crate::plan::Plan;
 use crate::refine::known::{Again, Calls, Known};
 use crate::refine::patience::{Patience, part_since_long};
 use crate::refine::policy::{SCOPE_MAX, SURE_ERRORS};
 use crate::refine::{self, Candidate, Closing, Cost, DueSteps, Limits, State, Step};
+pub(crate) use code::Code;
 use on_paths::{OnPath, SlowPaths};
 pub(crate) use search::Search;
 use search::{AtEntry, Pace};
-
-/// Where the target's code is read and its probes are planted.
-pub(crate) struct Code<'a> {
-    pub(crate) arena: &'a mut Arena,
-    pub(crate) modules: &'a mut Modules,
-}
-
-impl Code<'_> {
-    fn module(&mut self, index: usize) -> Result<Rc<Module>, Shared<LoadError>> {
-        self.modules.get(self.arena, index)
-    }
-
-    /// Where the loader finds an import's definition, of the functions that may be opened.
-    fn definition(&mut self, name: &str) -> Option<Location> {
-        self.modules.definition(self.arena, name)
-    }
-}
 
 /// A change of what is timed.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,6 +141,19 @@ impl Refiner {
 
     pub(super) fn refines(&self) -> bool {
         matches!(self.planting, Planting::Refine | Planting::Manual)
+    }
+
+    /// Lets agents see the plan if it changed, and begins the round that it makes.
+    pub(super) fn publish(&mut self, records: &mut Records) {
+        let plan = &mut self.plan;
+        if let Some(generation) = plan.publish(&records.arena) {
+            records.sink.write_sites(&plan.sites);
+            let mut probes = plan.probes().iter();
+            let traps = probes.any(|planned| planned.wanted == Wanted::Discover);
+            let planted = plan.planted().collect();
+            records.sink.plan_changed(generation, planted, traps);
+            self.search.look_from(records.intervals());
+        }
     }
 
     /// Takes in functions that were seen on threads that held intervals up, and in which intervals were seen to run.

@@ -6,7 +6,6 @@ use evenkeel_analysis::Analysis;
 use evenkeel_analysis::analysis::Snapshot;
 use evenkeel_analysis::findings::warnings::Warning;
 
-use super::duty_cycle::Slowdown;
 use super::refiner::{Code, Moment, Refiner};
 use super::{Event, Observer, Planting, Session};
 use crate::refine::{Candidate, Cost, Step};
@@ -15,7 +14,7 @@ impl Session<'_> {
     /// The refiner, and what it changes the plan with.
     pub(super) fn refiner(&mut self) -> (&mut Refiner, Code<'_>) {
         let code = Code {
-            arena: &mut self.arena,
+            arena: &mut self.records.arena,
             modules: &mut self.modules,
         };
         (&mut self.refiner, code)
@@ -23,30 +22,31 @@ impl Session<'_> {
 
     /// Called often; acts when the present round is ripe.
     pub(super) fn refine(&mut self, observer: &mut dyn Observer) {
-        let analysis = self.sink.analysis.as_ref();
-        let intervals = analysis.map_or(0, Analysis::intervals_seen);
+        let intervals = self.records.intervals();
+        let analysis = self.records.sink.analysis.as_ref();
         let paths = analysis.map_or(0, Analysis::paths_met);
         self.refiner.search.note_intervals(intervals);
         if self.refiner.search.is_trapping() {
-            self.refiner.trap_again(&self.arena);
-            if self.refiner.has_trapped_enough(intervals, &self.arena) {
+            let arena = &self.records.arena;
+            self.refiner.trap_again(arena);
+            if self.refiner.has_trapped_enough(intervals, arena) {
                 let (refiner, mut code) = self.refiner();
                 refiner.end_discovery(&mut code);
             }
-            self.publish();
+            self.refiner.publish(&mut self.records);
             return;
         }
         if self.settings.planting == Planting::Manual
             && let Some(probe) = observer.closing()
         {
-            self.refiner.close_by_hand(probe, &self.arena);
-            self.publish();
+            self.refiner.close_by_hand(probe, &self.records.arena);
+            self.refiner.publish(&mut self.records);
         }
         if self.refiner.search.is_offering() {
             if let Some(chosen) = observer.choice() {
                 let (refiner, mut code) = self.refiner();
                 refiner.take_chosen(&chosen, &mut code);
-                self.publish();
+                self.refiner.publish(&mut self.records);
             }
             return;
         }
@@ -56,14 +56,14 @@ impl Session<'_> {
             let decision = self.refiner.decide_on_paths();
             let (refiner, mut code) = self.refiner();
             refiner.carry_out(decision, &mut code);
-            self.publish();
+            self.refiner.publish(&mut self.records);
         }
     }
 
     fn look(&mut self, observer: &mut dyn Observer) {
         let options = self.options();
-        let (is_late, passed_ns) = (self.is_late(), self.passed_ns());
-        let Some(analysis) = &mut self.sink.analysis else {
+        let (is_late, passed_ns) = (self.is_late(), self.records.passed_ns());
+        let Some(analysis) = &mut self.records.sink.analysis else {
             return;
         };
         let look = analysis.look(&self.refiner.plan.sites, &options);
@@ -71,10 +71,10 @@ impl Session<'_> {
             intervals: analysis.intervals_seen(),
             paths: analysis.paths_met(),
             is_late,
-            measured: self.duty_cycle.told_apart(look.self_cost),
+            measured: self.records.duty_cycle.told_apart(look.self_cost),
             passed_ns,
         };
-        self.watch.mean_ns = look.profile.mean_ns;
+        self.target.watch.mean_ns = look.profile.mean_ns;
         let (refiner, mut code) = self.refiner();
         refiner.open_below_refused_entries(&mut code);
         let decision = refiner.decide(&look, &moment);
@@ -88,14 +88,14 @@ impl Session<'_> {
         }
         let (refiner, mut code) = self.refiner();
         refiner.carry_out(decision, &mut code);
-        self.publish();
+        self.refiner.publish(&mut self.records);
     }
 
     /// Whether half of the time is over that the user gave, from the first interval on.
     fn is_late(&self) -> bool {
         let times = (
             self.settings.duration,
-            self.hooked,
+            self.run.hooked,
             self.refiner.search.first_interval(),
         );
         let (Some(limit), Some(hooked), Some(first)) = times else {
@@ -110,10 +110,9 @@ impl Session<'_> {
         if !self.refiner.refines() {
             return;
         }
-        let mut seen = self
-            .stacks
-            .take(&self.arena, &mut self.modules, &mut self.processes);
-        if self.interval.is_none() {
+        let arena = &self.records.arena;
+        let mut seen = self.stacks.take_copied(arena, &mut self.modules);
+        if self.run.interval.is_none() {
             seen.around.clear();
         }
         self.refiner.note_seen(seen.wakers, seen.around);
@@ -134,7 +133,7 @@ impl Session<'_> {
     fn named(&mut self, candidate: &Candidate) -> Candidate {
         let mut named = candidate.clone();
         if let Step::Open(function) | Step::DiscoverIn(function) = candidate.step
-            && let Some(name) = self.name_of(function)
+            && let Some(name) = self.refiner().1.name_of(function)
         {
             named.name = name;
         }
@@ -144,12 +143,10 @@ impl Session<'_> {
     /// Records fewer intervals where those that are recorded take longer than the user allows: by what the probes that stay cost of intervals of
     /// `mean_ns`, `measured` or estimated.
     fn limit_by_cost(&mut self, cost: Cost, mean_ns: f64, measured: bool) {
-        let recorded = self.duty_cycle.limit_by_slowdown(Slowdown {
-            recorded: cost.spent,
-            passed: cost.passed,
-            mean_ticks: mean_ns * self.clock.ticks_per_ns(),
-        });
-        self.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
+        let recorded = self
+            .records
+            .limit_by_slowdown(cost.spent, cost.passed, mean_ns);
+        self.run.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
             measured,
             fraction: cost.spent,
             recorded,

@@ -22,6 +22,14 @@ pub enum IntervalSelector {
 }
 
 impl IntervalSelector {
+    /// The library that defines the interval, if it is not the executable.
+    pub(super) fn library(&self) -> Option<&str> {
+        match self {
+            IntervalSelector::Spec(spec) => spec.library.as_deref(),
+            IntervalSelector::Preset(..) => None,
+        }
+    }
+
     /// Whether its intervals have keys and may move between threads, so that these have to be followed.
     pub fn is_keyed(&self) -> bool {
         match self {

@@ -89,7 +89,7 @@ impl Search {
     }
 
     /// From now on what there is to see is new: a plan was published, or all was looked at.
-    pub(in crate::profile) fn look_from(&mut self, intervals: u64) {
+    pub(super) fn look_from(&mut self, intervals: u64) {
         self.looked_at = Instant::now();
         self.intervals_then = intervals;
     }

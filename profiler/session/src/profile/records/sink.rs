@@ -1,41 +1,45 @@
 //! Where a session's records go.
 
-use std::time::{Instant, SystemTime};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant, SystemTime};
 
-use evenkeel_analysis::Analysis;
-use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::analysis::LastMinute;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_analysis::slow::SlowStack;
-use evenkeel_analysis::{Options, RunFacts};
+use evenkeel_analysis::{Analysis, Options, RunFacts, SwitchedOut};
+use evenkeel_recording::{Meta, Writer};
 use evenkeel_wire::Record;
 
-use super::settings::{Event, Observer, Settings};
+use super::continuity::Continuity;
+use super::thread_names::ThreadNames;
 use crate::clock::unix_ns;
 use crate::drain::Sink;
-use crate::profile::thread_names::ThreadNames;
-use evenkeel_recording::Writer;
+use crate::profile::{Event, Observer, Settings};
 
 /// Where records go: the analysis, and the recording if there is one.
 pub struct RecordSink {
     /// Made when the first process has calibrated its probes, which is before its first record.
     pub analysis: Option<Analysis>,
     /// Intervals are followed across threads.
-    pub waits: bool,
+    waits: bool,
+    continuity: Continuity,
     /// Changes of the plan before that.
-    pub early_changes: Vec<PlanChange>,
+    early_changes: Vec<PlanChange>,
     pub writer: Option<Writer>,
     /// What threads are called, where waits are followed.
-    pub names: ThreadNames,
-    /// The recording is of sums, not of records.
-    pub sums_only: bool,
+    names: ThreadNames,
+    /// The recording is of sums over this time, not of records.
+    summary: Option<Duration>,
+    /// When sums were last recorded.
+    summed: Option<Instant>,
     /// When the minute whose sums are recorded next began, in nanoseconds since 1970.
-    pub minute_began_unix_ns: u64,
+    minute_began_unix_ns: u64,
     /// Sites that the recording has.
-    pub sites_written: usize,
+    sites_written: usize,
     /// What the last minute is told apart by, where somebody wants it.
-    pub last_minute: Option<LastMinute>,
+    last_minute: Option<LastMinute>,
     /// The last minute by itself, until somebody takes it.
     pub minute_alone: Option<Analysis>,
 }
@@ -51,10 +55,12 @@ impl RecordSink {
         RecordSink {
             analysis: None,
             waits: settings.waits,
+            continuity: Continuity::default(),
             early_changes: Vec::new(),
             writer,
             names: ThreadNames::default(),
-            sums_only: settings.summary.is_some(),
+            summary: settings.summary,
+            summed: None,
             minute_began_unix_ns: began_unix_ns,
             sites_written: 0,
             last_minute: observer.wants_minutes().then(LastMinute::default),
@@ -62,21 +68,87 @@ impl RecordSink {
         }
     }
 
-    /// The recording, if it is one of records.
-    fn of_records(&mut self) -> Option<&mut Writer> {
-        self.writer.as_mut().filter(|_| !self.sums_only)
+    /// From now on records are analysed.
+    pub fn begin(&mut self, mut analysis: Analysis) {
+        for change in self.early_changes.drain(..) {
+            analysis.plan_changed(change);
+        }
+        self.analysis = Some(analysis);
     }
 
-    /// The plan changes.
-    pub fn plan_changed(&mut self, change: &PlanChange) {
-        if let Some(writer) = self.of_records() {
-            writer.plan_changed(change);
+    /// The recording, if it is one of records.
+    fn of_records(&mut self) -> Option<&mut Writer> {
+        self.writer.as_mut().filter(|_| self.summary.is_none())
+    }
+
+    /// Records sites that the recording does not have yet.
+    pub fn write_sites(&mut self, sites: &SiteTable) {
+        if let Some(writer) = &mut self.writer {
+            for (id, site) in sites.sites.iter().enumerate().skip(self.sites_written) {
+                writer.site(id as u32, site);
+            }
+            self.sites_written = sites.sites.len();
         }
     }
 
-    /// Records what was added to the sums since this was last done.
-    pub fn keep_sums(&mut self) {
-        let Some(analysis) = &mut self.analysis else {
+    /// A plan begins, with these inner probes. `traps`: calls are trapped under it.
+    pub fn plan_changed(&mut self, generation: u32, planted: BTreeSet<u32>, traps: bool) {
+        let analysis = self.analysis.as_ref();
+        let was_called = |since, probe| analysis.is_some_and(|all| all.was_called(since, probe));
+        let continuity = &mut self.continuity;
+        let change = continuity.change(generation, planted, traps, was_called);
+        if let Some(writer) = self.of_records() {
+            writer.plan_changed(&change);
+        }
+        match &mut self.analysis {
+            Some(analysis) => analysis.plan_changed(change),
+            None => self.early_changes.push(change),
+        }
+    }
+
+    /// Whether it is time for a [`RecordSink::checkpoint`]: always for a recording of records, now and then for one of sums.
+    pub fn is_checkpoint_due(&mut self) -> bool {
+        let is_early = |period| self.summed.is_some_and(|at| at.elapsed() < period);
+        if self.summary.is_some_and(is_early) {
+            return false;
+        }
+        self.summed = Some(Instant::now());
+        true
+    }
+
+    /// Makes the recording good up to now; `meta` is what explains it.
+    pub fn checkpoint(&mut self, meta: Option<&Meta>) {
+        if let (Some(writer), Some(meta)) = (&mut self.writer, meta) {
+            writer.meta(meta);
+        }
+        // Behind what explains them: the cost of a probe is read there.
+        self.keep_sums();
+        if let Some(writer) = &mut self.writer {
+            writer.flush();
+        }
+    }
+
+    /// Ends the recording, and hands out the analysis. Where it could not be written, `meta` has a warning.
+    pub fn finish(&mut self, meta: &mut Meta) -> Option<Analysis> {
+        if self.summary.is_some() {
+            // Before the sums, for the cost of a probe is read there.
+            if let Some(writer) = &mut self.writer {
+                writer.meta(meta);
+            }
+            self.keep_sums();
+        }
+        if let Some(writer) = self.writer.take()
+            && let Err(error) = writer.finish(meta)
+        {
+            let incomplete = Warning::RecordingIncomplete(error.to_string());
+            meta.facts.warnings.push(incomplete);
+        }
+        self.analysis.take()
+    }
+
+    /// In a recording of sums: what was added to them since this was last done.
+    fn keep_sums(&mut self) {
+        let (Some(analysis), Some(_)) = (&mut self.analysis, self.summary) else {
             return;
         };
         let mut minute = analysis.minute();

@@ -9,42 +9,36 @@ use evenkeel_analysis::sites::Function;
 use evenkeel_symbols::unversioned;
 use evenkeel_wire::{Form, Role};
 
-use super::{IntervalSelector, Session};
+use super::{Code, Refiner};
+use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::plan::file_name;
 use crate::refine::known::{Calls, Pointers};
 use evenkeel_intervals::calling_back;
-use evenkeel_intervals::spec::Shape;
 
-impl Session<'_> {
-    /// Calls whose inside was not timed, or not all of it, each with the reason.
-    pub(super) fn unopened(&mut self) -> Vec<Unopened> {
-        let refused = refused_by_function(self.refiner.plan.unpatched(&self.arena));
-        let scope = self.refiner.scope.clone();
+impl Refiner {
+    /// Calls whose inside was not timed, or not all of it, each with the reason. `runs_nowhere`: nobody knows in which functions
+    /// the interval runs.
+    pub(in crate::profile) fn unopened(
+        &self,
+        runs_nowhere: bool,
+        code: &mut Code<'_>,
+    ) -> Vec<Unopened> {
+        let refused = refused_by_function(self.plan.unpatched(code.arena));
         let mut all: Vec<Unopened> = Vec::new();
-        let probes: Vec<(Option<u32>, Vec<Location>)> = self
-            .refiner
-            .plan
-            .probes()
-            .iter()
-            .enumerate()
-            .filter(|(_, planned)| {
-                matches!(
-                    planned.role,
-                    Role::Inner | Role::Label | Role::Gate | Role::End
-                )
-            })
-            .map(|(id, planned)| (Some(id as u32), planned.callees.clone()))
-            .chain([(None, scope)])
-            .collect();
-        for (probe, callees) in probes {
-            let refused = self.why_refused(probe, &callees, &refused);
-            let of_callees = callees.iter().find_map(|&callee| self.why_unopened(callee));
-            let nowhere = (probe.is_none() && self.runs_nowhere()).then_some(NotSplit::Nowhere);
+        let has_calls = |role| matches!(role, Role::Inner | Role::Label | Role::Gate | Role::End);
+        let probes = self.plan.probes().iter().enumerate();
+        let probes = probes.filter(|(_, planned)| has_calls(planned.role));
+        let probes = probes.map(|(id, planned)| (Some(id as u32), &planned.callees));
+        for (probe, callees) in probes.chain([(None, &self.scope)]) {
+            let refused = self.why_refused(probe, callees, &refused, code);
+            let mut functions = callees.iter();
+            let of_callees = functions.find_map(|&callee| self.why_unopened(callee, code));
+            let nowhere = (probe.is_none() && runs_nowhere).then_some(NotSplit::Nowhere);
             let of_callees = nowhere.or(of_callees);
             let unknown = probe.filter(|_| callees.is_empty());
-            let unknown = unknown.and_then(|id| self.why_unknown(id));
+            let unknown = unknown.and_then(|id| self.why_unknown(id, code));
             let why = of_callees.or(unknown).or(refused);
             all.extend(why.map(|why| Unopened {
                 probe,
@@ -55,36 +49,24 @@ impl Session<'_> {
         all
     }
 
-    /// Whether the interval is what lies between two calls, and nobody knows in which functions.
-    fn runs_nowhere(&self) -> bool {
-        let IntervalSelector::Spec(spec) = &self.settings.selector else {
-            return false; // a preset knows them
-        };
-        let is_call = matches!(spec.shape, Shape::Call(_));
-        self.refiner.refines()
-            && !is_call
-            && spec.within.is_empty()
-            && !self.stacks.have_shown_around()
-    }
-
     /// The reason for a call whose callee the search has not asked for. An import is followed only when it is
     /// expanded, so until then it may be of any library, or of the program itself.
-    fn why_unknown(&mut self, probe: u32) -> Option<NotSplit> {
-        let planned = &self.refiner.plan.probes()[probe as usize];
+    fn why_unknown(&self, probe: u32, code: &mut Code<'_>) -> Option<NotSplit> {
+        let planned = &self.plan.probes()[probe as usize];
         let Some(import) = &planned.import else {
-            let leads_nowhere = self.refiner.plan.leads_nowhere(&self.arena, probe);
+            let leads_nowhere = self.plan.leads_nowhere(code.arena, probe);
             return Some(match planned.is_fixed {
                 true => NotSplit::UnderEntry,
                 false if leads_nowhere => NotSplit::IntoNoFile,
-                false if self.refiner.known.probe(probe).too_costly => NotSplit::TooCostly,
+                false if self.known.probe(probe).too_costly => NotSplit::TooCostly,
                 false => NotSplit::NoCallee,
             });
         };
         let name = unversioned(import);
-        let Some(module) = self.modules.defining(&self.arena, name) else {
+        let Some(module) = code.modules.defining(code.arena, name) else {
             return Some(NotSplit::NoCallee);
         };
-        if !Modules::may_open(&self.arena, module) {
+        if !Modules::may_open(code.arena, module) {
             let calls_back = calling_back::calls_back(name);
             return Some(if calls_back {
                 NotSplit::SystemCallingBack
@@ -92,8 +74,8 @@ impl Session<'_> {
                 NotSplit::System
             });
         }
-        match self.modules.definition(&self.arena, name) {
-            Some(callee) => self.why_unopened(callee),
+        match code.definition(name) {
+            Some(callee) => self.why_unopened(callee, code),
             None => Some(NotSplit::NoCallee),
         }
     }
@@ -101,53 +83,45 @@ impl Session<'_> {
     /// The refusals in the functions that a call leads to. A call through a pointer is named with its discovered
     /// callees.
     fn why_refused(
-        &mut self,
+        &self,
         probe: Option<u32>,
         callees: &[Location],
         refused: &BTreeMap<Function, (usize, NotTimed)>,
+        code: &mut Code<'_>,
     ) -> Option<NotSplit> {
-        let callee = |id: u32| self.refiner.plan.sites.sites[id as usize].callee.clone();
+        let callee = |id: u32| self.plan.sites.sites[id as usize].callee.clone();
         let callee = probe.map(callee);
         callees.iter().find_map(|&function| {
-            let name = self.name_of(function)?;
-            let file = Some(file_name(&self.arena, function.module));
-            let (calls, reason) = refused.get(&Function { name, file })?;
-            let name = self.name_of(function)?;
+            let name = code.name_of(function)?;
+            let file = Some(file_name(code.arena, function.module));
+            let is_another = callee.as_ref().is_some_and(|callee| *callee != name);
+            let function = Function { name, file };
+            let (calls, reason) = refused.get(&function)?;
             Some(NotSplit::Refused {
                 calls: *calls,
                 reason: reason.clone(),
-                of: callee
-                    .as_ref()
-                    .is_some_and(|callee| *callee != name)
-                    .then_some(name),
+                of: is_another.then_some(function.name),
             })
         })
     }
 
-    pub(super) fn name_of(&mut self, function: Location) -> Option<String> {
-        let module = self.modules.get(&self.arena, function.module).ok()?;
-        Some(module.name(function.address))
-    }
-
     /// Whether a call through a pointer that is too short to be timed was met to lead into no file.
-    fn calls_into_no_file(&self, function: Location) -> bool {
-        let mut probes = self.refiner.plan.probes().iter().enumerate();
+    fn calls_into_no_file(&self, function: Location, arena: &Arena) -> bool {
+        let mut probes = self.plan.probes().iter().enumerate();
         probes.any(|(id, planned)| {
             let is_short = matches!(planned.form, Form::ShortIndirectCall | Form::IndirectJump);
-            is_short
-                && planned.holder == function
-                && self.refiner.plan.leads_nowhere(&self.arena, id as u32)
+            is_short && planned.holder == function && self.plan.leads_nowhere(arena, id as u32)
         })
     }
 
-    fn why_unopened(&mut self, function: Location) -> Option<NotSplit> {
-        if !Modules::may_open(&self.arena, function.module) {
+    fn why_unopened(&self, function: Location, code: &mut Code<'_>) -> Option<NotSplit> {
+        if !Modules::may_open(code.arena, function.module) {
             return Some(NotSplit::System);
         }
-        let known = self.refiner.known.function(function);
+        let known = self.known.function(function);
         match (known.calls, known.pointers) {
             (Calls::NotOpened | Calls::OnPath, _) => {
-                let module = self.modules.get(&self.arena, function.module).ok()?;
+                let module = code.module(function.module).ok()?;
                 let makes_calls = !module.call_sites(function.address).is_empty();
                 let why = if known.too_costly {
                     NotSplit::TooCostly
@@ -159,10 +133,10 @@ impl Session<'_> {
             (Calls::PartiallyOpened(_), _) => Some(NotSplit::NoRoom),
             (_, Pointers::Unexplored { .. }) if known.too_costly => Some(NotSplit::TooCostly),
             (_, Pointers::Unexplored { .. }) => Some(NotSplit::Pointers),
-            _ if self.calls_into_no_file(function) => Some(NotSplit::IntoNoFile),
+            _ if self.calls_into_no_file(function, code.arena) => Some(NotSplit::IntoNoFile),
             // In addition to the calls in its own code: LuaJIT's `lua_resume` makes some when it fails.
             (Calls::NoneToTime | Calls::Opened, _) => {
-                let module = self.modules.get(&self.arena, function.module).ok()?;
+                let module = code.module(function.module).ok()?;
                 let goes_on = module.jumps_into_another(function.address);
                 goes_on.then_some(NotSplit::GoesOnElsewhere)
             }

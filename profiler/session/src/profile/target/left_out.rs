@@ -4,7 +4,7 @@ use evenkeel_analysis::findings::warnings::Warning;
 
 /// The part of profiling that a process was left out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Its intervals are not seen.
     NotAttached,
     /// Its hooks stay until its next interval.
@@ -23,7 +23,7 @@ struct Group {
 
 /// The processes that were left out, by reason.
 #[derive(Debug, Default)]
-pub(super) struct LeftOut {
+pub struct LeftOut {
     groups: Vec<Group>,
 }
 

@@ -3,9 +3,6 @@
 use std::collections::BTreeSet;
 
 use evenkeel_analysis::rounds::plans::PlanChange;
-use evenkeel_wire::Wanted;
-
-use crate::plan::Plan;
 
 /// Compares each plan with the last one under which no calls were trapped.
 #[derive(Debug, Default)]
@@ -15,23 +12,22 @@ pub struct Continuity {
 }
 
 impl Continuity {
-    /// The analysis' view of the plan of `generation`. It continues the previous one unless a probe was removed that
-    /// `was_called` under that one's generation.
+    /// The analysis' view of the plan of `generation`, with these inner probes. It continues the previous one unless a probe was
+    /// removed that `was_called` under that one's generation, or calls are trapped now.
     pub fn change(
         &mut self,
         generation: u32,
-        plan: &Plan,
+        planted: BTreeSet<u32>,
+        traps: bool,
         was_called: impl Fn(u32, u32) -> bool,
     ) -> PlanChange {
-        let planted: BTreeSet<u32> = plan.planted().collect();
         let mut change = PlanChange {
             generation,
             probes: planted.len() as u32,
+            trapping: traps,
             ..PlanChange::default()
         };
-        let traps = |wanted| wanted == Wanted::Discover;
-        if plan.probes().iter().any(|planned| traps(planned.wanted)) {
-            change.trapping = true;
+        if traps {
             return change;
         }
         let toggled = self.planted.symmetric_difference(&planted).copied();

@@ -1,0 +1,143 @@
+//! Functions of threads that delayed intervals, or on which intervals began and ended that are no single call. The
+//! agents copy their stacks, which are unwound here, and refinement may expand the functions that were active.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::*;
+
+use evenkeel_attach::{CodeAddress, StackWords};
+use evenkeel_wire::{CopiedAt, CopyState, StackCopy};
+
+use crate::arena::Arena;
+use crate::location::Location;
+use crate::modules::Modules;
+use crate::processes::Processes;
+use crate::slow::Files;
+
+/// Number of threads whose interval's beginning is remembered; a thread that ends leaves its entry behind.
+const BEGUN_MAX: usize = 256;
+
+/// Results of unwound stacks.
+#[derive(Default)]
+pub struct Seen {
+    /// Functions that were active on threads that held others up, none of whose calls were timed.
+    pub wakers: Vec<Location>,
+    /// Functions that were active where an interval began or ended, and in which it ran.
+    pub around: Vec<Location>,
+}
+
+/// Where intervals began.
+#[derive(Default)]
+pub struct CopiedStacks {
+    files: Files,
+    /// By process and thread, the last.
+    begun: HashMap<(u32, u32), Vec<Location>>,
+    /// Whether it was ever seen in which functions an interval runs.
+    has_around: bool,
+}
+
+impl CopiedStacks {
+    /// Stacks that agents have copied since.
+    pub fn take(
+        &mut self,
+        arena: &Arena,
+        modules: &mut Modules,
+        processes: &mut Processes,
+    ) -> Seen {
+        let mut seen = Seen::default();
+        let full = |copy: &&StackCopy| copy.state.load(Acquire) == CopyState::Full as u32;
+        // Where an interval began is known before where it ended.
+        let mut copies: Vec<&StackCopy> = arena.stacks().iter().filter(full).collect();
+        copies.sort_by_key(|copy| copy.at.load(Relaxed) == CopiedAt::End as u32);
+        for copy in copies {
+            let calls = calls(copy, processes);
+            let (at, pid, tid) = (
+                copy.at.load(Relaxed),
+                copy.pid.load(Relaxed),
+                copy.tid.load(Relaxed),
+            );
+            copy.state.store(CopyState::Free as u32, Release);
+            let calls = calls.iter();
+            let active: Vec<Location> = calls
+                .filter_map(|call| self.files.function(call, arena, modules))
+                .collect();
+            if at == CopiedAt::Release as u32 {
+                seen.wakers.extend(active);
+            } else if at == CopiedAt::Begin as u32 {
+                if self.begun.len() >= BEGUN_MAX {
+                    self.begun.clear();
+                }
+                self.begun.insert((pid, tid), active);
+            } else {
+                // Of this interval or another on the thread; none where it began on another thread.
+                let begun = self.begun.get(&(pid, tid));
+                let around = around(begun.map_or(&[], Vec::as_slice), &active);
+                self.has_around |= !around.is_empty();
+                seen.around.extend(around);
+            }
+        }
+        seen
+    }
+
+    /// Whether any have shown in which functions an interval runs.
+    pub fn have_shown_around(&self) -> bool {
+        self.has_around
+    }
+}
+
+/// Where the calls were made that a copy shows, innermost first.
+fn calls(copy: &StackCopy, processes: &mut Processes) -> Vec<CodeAddress> {
+    let len = (copy.len.load(Relaxed) as usize).min(copy.words.len());
+    let words = copy.words[..len].iter();
+    let words: Vec<u64> = words.map(|word| word.load(Relaxed)).collect();
+    let stack = StackWords {
+        registers: [0, 1, 2].map(|i: usize| copy.registers[i].load(Relaxed)),
+        words: &words,
+        kept: &[],
+    };
+    processes.calls(copy.pid.load(Relaxed), &stack).calls
+}
+
+/// The functions that an interval runs in, from those that were active at its beginning and at its end, innermost
+/// first. They are the innermost common one, and those that had to return to it, or were called by it. Outer
+/// functions do not run the interval. All, if nothing is common: the copies do not go as far.
+fn around(begun: &[Location], ended: &[Location]) -> Vec<Location> {
+    let common = begun.iter().find(|&function| ended.contains(function));
+    let up_to_common = |active: &[Location]| -> Vec<Location> {
+        let end = active.iter().position(|function| Some(function) == common);
+        active[..end.map_or(active.len(), |end| end + 1)].to_vec()
+    };
+    let mut all = up_to_common(begun);
+    for function in up_to_common(ended) {
+        if !all.contains(&function) {
+            all.push(function);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(addresses: &[u64]) -> Vec<Location> {
+        let addresses = addresses.iter();
+        addresses.map(|&at| Location::new(0, at)).collect()
+    }
+
+    #[test]
+    fn an_interval_runs_in_what_is_active_at_both_ends_and_below() {
+        // main > loop > serve > read > begin, and main > loop > serve > finish > close > end
+        let found = around(&at(&[4, 3, 2, 1]), &at(&[6, 5, 3, 2, 1]));
+        assert_eq!(found, at(&[4, 3, 6, 5]));
+        // One function calls both.
+        assert_eq!(around(&at(&[3, 2, 1]), &at(&[3, 2, 1])), at(&[3]));
+        // It began in a call of a function that is active again where it ends.
+        assert_eq!(
+            around(&at(&[3, 4, 2, 1]), &at(&[5, 4, 2, 1])),
+            at(&[3, 4, 5])
+        );
+        // Nothing is known of what is further out.
+        assert_eq!(around(&at(&[4, 3]), &at(&[6])), at(&[4, 3, 6]));
+        assert!(around(&[], &[]).is_empty());
+    }
+}
