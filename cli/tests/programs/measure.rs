@@ -15,7 +15,8 @@ pub const EVERY_INTERVAL: [&str; 4] = ["--max-overhead", "100%", "--sampling", "
 pub const CHANGED: [&str; 1] = ["plan changed under it"];
 
 /// Reason for which intervals are left out that nobody ended.
-pub const LEFT_EARLY: &str = "left early (longjmp, exception or error)";
+pub const LEFT_EARLY: &str =
+    "left early (longjmp, exception or error), or begun again before the end";
 
 /// The profile of a run without other runs of this test program at the same time, and the number of its intervals.
 /// That is a multiple of `intervals`: the run lasts until the profiler has expanded the varying functions.

@@ -38,7 +38,9 @@ pub fn left_out(reason: &LeftOut) -> String {
 
 fn discarded(reason: Reason) -> &'static str {
     match reason {
-        Reason::LeftEarly => "left early (longjmp, exception or error)",
+        Reason::LeftEarly => {
+            "left early (longjmp, exception or error), or begun again before the end"
+        }
         Reason::RecordsLost => "records lost",
         Reason::Abandoned => "its stack was switched (coroutines, ucontext)",
         Reason::PlanChanged => "plan changed under it",
@@ -268,9 +270,10 @@ fn counted_events(warning: &Warning) -> String {
             frozen(*why)
         ),
         Warning::EndedElsewhere { left, ends } => format!(
-            "{} intervals are left out, because they did not end on the thread on which they began; at least {} ends were met on threads that \
-             had begun none. If intervals move between threads, say which value identifies them: key=0:0 (argument 0 of both functions, or \
-             returned:0)",
+            "{} intervals are left out: they did not end on the thread on which they began, or began again before they ended; at least {} ends \
+             were met where no interval was open. If intervals move between threads, say which value identifies them: key=0:0 (argument 0 of \
+             both functions, or returned:0). If the beginning is called again before the end (a read until EAGAIN), begin with a function \
+             that is called once for each",
             number(left),
             number(ends)
         ),

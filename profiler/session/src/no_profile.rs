@@ -209,7 +209,7 @@ impl Display for Reason {
             } => never_ended(f, name, *in_flight, *recursive),
             Reason::EndsElsewhere { name, ends } => write!(
                 f,
-                "the interval {name} never ended on the thread on which it began, but {ends} times or more on others that had begun none. If intervals move between threads, name the value that identifies them: --interval 'BEGIN..END,key=0:0' (argument 0 of both, or returned:0). Name the functions that continue them with --work FUNCTION,key=0. Otherwise begin them with another function, which is called before each of those ends"
+                "the interval {name} never ended on the thread on which it began, but {ends} times or more where none was open. If its beginning is called again before its end (a read until EAGAIN), begin with a function that is called once for each. If intervals move between threads, name the value that identifies them: --interval 'BEGIN..END,key=0:0' (argument 0 of both, or returned:0). Name the functions that continue them with --work FUNCTION,key=0. Otherwise begin them with another function, which is called before each of those ends"
             ),
             Reason::Stopped { name, pid } => write!(
                 f,
