@@ -201,7 +201,7 @@ fn intervals_that_end_on_another_thread() {
          for (;;) { begin_work(); while (turn) sched_yield(); } }\n",
     );
     let run = profiled(&Place::new(), "begin_work..end_work", &[text(&program)]);
-    let run = run.said(&["on others that had begun none", "key=0:0"]);
+    let run = run.said(&["where none was open", "key=0:0"]);
     assert!(!run.stderr.contains("longjmp"), "{}", run.stderr);
 }
 
