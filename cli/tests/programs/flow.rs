@@ -268,3 +268,23 @@ fn arguments_of_every_kind() {
         );
     }
 }
+
+/// A loop that reads until nothing is left calls the beginning once more before it waits. What lies between is no interval, and sampling
+/// windows do not wait for its end: nearly all intervals are recorded where the budget allows it.
+#[test]
+fn a_beginning_that_is_called_again_before_the_end() {
+    let options = ["--waits", "--max-overhead", "100%"];
+    let (profile, turns) = measured_with(&options, "polling", "look_for_work..answer", 4_000);
+    let skipped = profile["sampled_out"].as_u64().unwrap();
+    assert!(skipped < turns, "{skipped} of {turns} turns: {profile:#}");
+    assert!(
+        !named(&profile, "costly").is_empty(),
+        "{:#}",
+        profile["tree"]
+    );
+    assert!(
+        discarded(&profile, LEFT_EARLY) > 0,
+        "{:#}",
+        profile["discarded_by_reason"]
+    );
+}

@@ -158,6 +158,7 @@ pub fn begin(thread: &mut Thread, arena: Arena, label: impl FnOnce() -> Found) -
     thread.root = core::ptr::null_mut();
     let beginning = beginning(thread, arena);
     let Beginning::Recorded(stamp) = beginning else {
+        note_left(thread);
         beginning.count(thread);
         if matches!(beginning, Beginning::Unplanned) {
             end_recording(thread);
@@ -220,6 +221,14 @@ pub fn beginning(thread: &mut Thread, arena: Arena) -> Beginning {
         generation,
         probed: mode == Mode::Record as u32,
     })
+}
+
+/// Another interval begins, and its beginning is not recorded. The session would await the end of the one before for ever.
+fn note_left(thread: &mut Thread) {
+    if thread.interval.is_recorded() {
+        rings::write(thread, Record::left(now_ticks()));
+        rings::publish_all(thread);
+    }
 }
 
 /// No interval is open on the thread now. With waits on, its calls are still recorded.

@@ -5,7 +5,7 @@
 //! Begin    [time, stamp]  Label x 0-n | LabelInteger      an interval begins that stays on its thread
 //! Open x n, End [time, stamp, keep]                       it ends; before the End the calls still running, outermost first
 //! Gap      [time, count]                                  records were lost since the thread's last marker
-//! Abandon  [time]                                         the open interval was given up
+//! Abandon  [time, left]                                   the open interval was given up
 //!
 //! Wait     [start, duration]  Object x 1-2                the groups of `waits`: see there for who writes them, and when
 //! Wake     [time, n]          Object, Open x n
@@ -106,6 +106,11 @@ impl Record {
         Record::marker(Marker::Abandon, at, 0)
     }
 
+    /// The interval was left before: another begins on its thread, which is not recorded.
+    pub const fn left(at: u64) -> Record {
+        Record::marker(Marker::Abandon, at, 1)
+    }
+
     /// An integer label.
     pub const fn integer_label(value: u64) -> Record {
         Record::marker(Marker::LabelInteger, value, 0)
@@ -176,10 +181,12 @@ pub enum Event<'a> {
         /// Number of lost records, if known.
         lost: u64,
     },
-    /// The interval was given up: its thread went on with another stack, and calls of it were lost.
+    /// The interval was given up.
     Abandon {
         /// When it happened.
         at: u64,
+        /// Another interval began on the thread, and was not recorded. Otherwise the thread went on with another stack, and calls were lost.
+        left: bool,
     },
     /// The thread was blocked, and continues.
     Wait {
@@ -319,7 +326,8 @@ impl<'a> Event<'a> {
                 ..Parts::of(Record::end_of_interval(at, generation, keep))
             },
             Event::Gap { at, lost } => Parts::of(Record::gap(at, lost)),
-            Event::Abandon { at } => Parts::of(Record::abandon(at)),
+            Event::Abandon { at, left: false } => Parts::of(Record::abandon(at)),
+            Event::Abandon { at, left: true } => Parts::of(Record::left(at)),
             Event::Wait {
                 start,
                 end,

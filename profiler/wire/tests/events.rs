@@ -91,7 +91,10 @@ impl Part {
                 at,
                 lost: self.payload,
             },
-            4 => Event::Abandon { at },
+            4 => Event::Abandon {
+                at,
+                left: at & 1 == 1,
+            },
             5 => Event::Wait {
                 start: at,
                 end: at.saturating_add(self.payload.min(u64::MAX - at)),

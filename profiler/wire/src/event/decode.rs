@@ -140,7 +140,8 @@ impl Decoder {
             }
             Marker::Abandon => {
                 self.finish(sink);
-                sink.event(Event::Abandon { at });
+                let left = record.duration() != 0;
+                sink.event(Event::Abandon { at, left });
             }
             Marker::Wait
             | Marker::Wake

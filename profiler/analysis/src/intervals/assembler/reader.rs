@@ -218,7 +218,8 @@ impl Sink for Reading<'_, '_> {
                 open,
             } => self.end(at, keep, generation, open),
             Event::Gap { at, .. } => self.gap(at),
-            Event::Abandon { .. } => self.abandon(),
+            Event::Abandon { left: false, .. } => self.abandon(Reason::Abandoned),
+            Event::Abandon { left: true, .. } => self.abandon(Reason::LeftEarly),
             _ if self.inbox.at_once.is_some() => {}
             _ => self.waits(event),
         }
@@ -337,8 +338,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    fn abandon(&mut self) {
-        let open = self.discard(Reason::Abandoned);
+    fn abandon(&mut self, why: Reason) {
+        let open = self.discard(why);
         let timeline = &mut self.reader.timeline;
         if open {
             let time = timeline.latest();
