@@ -8,9 +8,9 @@ out=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-make -s install-built BUILT="$built" DESTDIR="$work/root" PREFIX=/usr LIBDIR=/usr/lib64
-install -m 644 LICENSE README.md CHANGELOG.md -D -t "$work/root/usr/share/doc/evenkeel"
-gzip -9n "$work"/root/usr/share/man/man1/*.1
+make -s install-built BUILT="$built" DESTDIR="$work/tree" PREFIX=/usr LIBDIR=/usr/lib64
+install -m 644 LICENSE README.md CHANGELOG.md -D -t "$work/tree/usr/share/doc/evenkeel"
+gzip -9n "$work"/tree/usr/share/man/man1/*.1
 
 # Nothing is compiled or stripped by rpmbuild: the files are as cargo and install-built.sh left them.
 cat >"$work/evenkeel.spec" <<END
@@ -29,7 +29,7 @@ Evenkeel profiles the variance of a running server's latency: which functions
 and call sites make it vary, and whom they wait for, in an unmodified binary.
 With it comes a lock manager for C programs, libevenkeel_locks.
 %install
-cp -a "$work/root/." %{buildroot}
+cp -a "$work/tree/." %{buildroot}
 %post -p /sbin/ldconfig
 %postun -p /sbin/ldconfig
 %files

@@ -84,7 +84,7 @@ impl Forms {
         self.html.as_deref().map_or(Ok(()), output::check)
     }
 
-    /// The style of the text, with so many factors.
+    /// The style of the text. `factors`: the number of them that it lists.
     pub fn style(&self, is_terminal: bool, factors: usize) -> Style<'_> {
         let by_class = self.by.is_some();
         let mut style = output::style(is_terminal, &self.tail, by_class, factors);

@@ -1,4 +1,4 @@
-// A server with one worker, which keeps each connection for 20 ms after its request. Twenty clients of its own wait to be accepted.
+// A server with one worker, which keeps each connection for 20 ms after its request. Twenty client threads wait to be accepted.
 // build: gcc -O1 -g -pthread listening.c
 //
 // Works until the file that UNTIL names exists.

@@ -16,7 +16,7 @@ use crate::interpose::interpose;
 /// Addresses that the profiler takes: the arena; and trampolines, the agent's code and stacks, by far.
 const OURS_BYTES: rlim_t = ARENA_BYTES as rlim_t + (64 << 20);
 
-/// The limit to set instead of this one; nothing where it is to be set as it is.
+/// The limit to set instead of this one; `None` if this one can be set unchanged.
 ///
 /// # Safety
 /// `limit` is null or a limit.

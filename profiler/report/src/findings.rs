@@ -240,7 +240,7 @@ pub fn uncovered(profile: &Profile) -> Option<String> {
         return None;
     }
     let mut text = String::from(
-        "unattributed: spread over functions of which none is large enough for a finding",
+        "unattributed: spread over functions, none of them large enough for a finding",
     );
     if let Some(few) = few_slow(profile) {
         text = format!("unattributed: {few}");

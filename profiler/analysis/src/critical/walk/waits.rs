@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         met
     }
 
-    /// Enters the wait in which a thread is at a time without a mark of its own: the wait's mark comes later.
+    /// Enters the wait in which a thread is at a time that has no mark: the wait's mark comes later.
     fn enter_wait(&mut self, cursor: &mut Cursor<'a>) {
         let timeline = cursor.timeline();
         let later = (cursor.mark..timeline.marks_end()).take(MARKS_SCANNED);
