@@ -11,7 +11,7 @@ use crate::containers::{self, Container};
 use crate::output::Failure;
 use crate::profile::{INTERVALS, Options};
 
-/// Find out why the latency of a running server's intervals varies, without restarting it
+/// Find out why the latency of a running server's intervals varies (tail latency), without restarting it
 ///
 /// The agent is loaded into the process and into all its descendants; processes that they fork later are followed
 /// too. The session ends at Ctrl-C, after --for, or when the process ends. It then prints a report on standard error

@@ -25,7 +25,7 @@ use crate::progress::{LiveProgress, Progress, SessionProgress};
 use crate::snapshot::Answering;
 use crate::{signals, values};
 
-/// Run a command and find out why the latency of its intervals varies
+/// Run a command and find out why the latency of its intervals varies (tail latency)
 ///
 /// The command is started with the agent preloaded and is followed through fork and exec. Its standard streams are
 /// not changed. The session ends at Ctrl-C, after --for, or when the command ends, and prints a report on standard
@@ -116,7 +116,8 @@ pub struct Options {
     /// the cost of probes, and tests that they break nothing
     #[arg(long, value_name = "N|every", value_parser = planting)]
     plant: Option<Planting>,
-    /// Follow intervals to the threads and processes that they wait for: the waker's calls appear below the wait
+    /// Tell off-CPU time apart (lock contention with its holder, disk, run-queue delay), and follow intervals to the
+    /// threads and processes that they wait for: the waker's calls appear below the wait
     #[arg(long, alias = "edges")]
     waits: bool,
     /// A function that acquires one of the target's own locks; implies --waits, as do the four options below
