@@ -3,6 +3,7 @@
 # or where requests fail. Prints a line a minute, and at the end what the session measured as its overhead.
 #
 #   scripts/soak.sh [MINUTES] [postgres|redis ...]      default: 180 minutes, both one after the other
+#   RATE=60 PAUSE=5 scripts/soak.sh                     transactions a second, and seconds between two bursts of commands
 #
 # Needs a built evenkeel (EVENKEEL, or target/release, or target/debug) and `scripts/install.sh postgresql redis`.
 set -eu
@@ -57,7 +58,7 @@ postgres_begin() {
     started+=("$server")
     until "$bin/psql" -h "$work" -p "$number" -U postgres -c 'select 1' >/dev/null 2>&1; do sleep 0.2; done
     "$bin/pgbench" -h "$work" -p "$number" -U postgres -i -s 5 -q postgres >"$work/init.log" 2>&1
-    "$bin/pgbench" -h "$work" -p "$number" -U postgres -c 4 -R 300 -T $((minutes * 60 + 60)) postgres >"$work/load.log" 2>&1 &
+    "$bin/pgbench" -h "$work" -p "$number" -U postgres -c 4 -R "${RATE:-300}" -T $((minutes * 60 + 60)) postgres >"$work/load.log" 2>&1 &
     load=$!
     started+=("$load")
     options=(--preset postgres)
@@ -73,7 +74,7 @@ redis_begin() {
     (
         until [ -e "$work/enough" ]; do
             redis-benchmark -p "$number" -q -c 4 -n 4000 -r 100000 -t set,get,lpush,lrange_100 >"$work/load.log" 2>&1
-            sleep 1
+            sleep "${PAUSE:-1}"
         done
     ) &
     load=$!
