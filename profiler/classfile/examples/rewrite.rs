@@ -128,6 +128,7 @@ fn everything(class: &Class<'_>, counts: &Counts) -> Result<Plan, Error> {
             MethodProbes {
                 body: Some(id),
                 calls,
+                label: method.argument(0)?,
             },
         );
     }

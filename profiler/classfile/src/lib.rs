@@ -8,7 +8,7 @@
 //! let mut plan = Plan::default();
 //! for method in class.methods() {
 //!     let calls = method.call_sites()?;
-//!     let probes = MethodProbes { body: None, calls: calls.iter().map(|site| (site.pc, 7)).collect() };
+//!     let probes = MethodProbes { calls: calls.iter().map(|site| (site.pc, 7)).collect(), ..MethodProbes::default() };
 //!     plan.methods.insert(method.index(), probes);
 //! }
 //! let rewritten = class.instrument(&plan, &Helper { class: "java/lang/EvenkeelProbe" }, &Limits::default());
@@ -71,7 +71,7 @@ mod utf8;
 
 pub use class::Class;
 pub use error::Error;
-pub use method::{CallKind, CallSite, Method};
+pub use method::{Argument, CallKind, CallSite, Method};
 pub use probes::{Helper, Limits, MethodProbes, Plan, ProbeId};
 pub use refusal::{Reason, Refusal};
 pub use rewrite::{Grown, Rewritten};

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::class::{Class, Member};
 use crate::code::Code;
+use crate::descriptor::{self, Parameter};
 use crate::error::Error;
 use crate::instructions::{self, Instruction};
 use crate::opcodes::{self, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESPECIAL, INVOKESTATIC};
@@ -54,6 +55,17 @@ pub struct CallSite {
     pub descriptor: String,
 }
 
+/// An argument of a method: the local variable that has it when the method begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Argument {
+    /// An `int`, or what Java widens to one.
+    Int(u16),
+    /// A `long`.
+    Long(u16),
+    /// An object or array.
+    Object(u16),
+}
+
 impl<'a> Class<'a> {
     /// All methods, in the file's order.
     pub fn methods(&self) -> impl ExactSizeIterator<Item = Method<'_, 'a>> {
@@ -97,6 +109,32 @@ impl<'a> Method<'_, 'a> {
     #[must_use]
     pub fn is_static(&self) -> bool {
         self.member.flags & STATIC != 0
+    }
+
+    /// Its argument of this number, as in the source: 0 is the first, and `this` has none. Nothing where there is none, or
+    /// where it is a `float` or `double`.
+    ///
+    /// # Errors
+    ///
+    /// A damaged descriptor.
+    pub fn argument(&self, number: usize) -> Result<Option<Argument>, Error> {
+        let parameters = descriptor::parameters(self.class.pool.utf8(self.member.descriptor)?)?;
+        let slots = |parameter: &Parameter<'_>| match parameter {
+            Parameter::Long | Parameter::Double => 2,
+            Parameter::Int | Parameter::Float | Parameter::Reference(_) => 1,
+        };
+        let Some(parameter) = parameters.get(number) else {
+            return Ok(None);
+        };
+        let before = parameters[..number].iter().map(slots);
+        let this = u16::from(!self.is_static());
+        let local = before.fold(this, u16::saturating_add);
+        Ok(match parameter {
+            Parameter::Int => Some(Argument::Int(local)),
+            Parameter::Long => Some(Argument::Long(local)),
+            Parameter::Reference(_) => Some(Argument::Object(local)),
+            Parameter::Float | Parameter::Double => None,
+        })
     }
 
     /// Whether it has code: it is neither abstract nor native.

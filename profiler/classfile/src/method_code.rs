@@ -18,7 +18,7 @@ use crate::layout::{CODE_MAX, Insertions, Layout};
 use crate::opcodes::{self, JSR, JSR_W, RET, WIDE};
 use crate::probes::{Helper, Limits, MethodProbes};
 use crate::refusal::Reason;
-use crate::snippets::{Guarded, Locals, Snippets};
+use crate::snippets::{Guarded, LABEL_SLOTS, Locals, Snippets};
 use crate::tables;
 
 const STATIC: u16 = 0x0008;
@@ -66,7 +66,9 @@ pub(crate) fn instrument(
     );
     let locals = locals.ok_or(Reason::NoRoom)?;
     let max_stack = code.max_stack.checked_add(1).ok_or(Reason::NoRoom)?;
-    let snippets = Snippets::new(helper, locals, constants)?;
+    // The method's own operands are not on the stack where its label is.
+    let max_stack = max_stack.max(1 + LABEL_SLOTS * u16::from(probes.label.is_some()));
+    let snippets = Snippets::new(helper, locals, probes.label, constants)?;
     let handlers: BTreeSet<usize> = code
         .exceptions
         .iter()

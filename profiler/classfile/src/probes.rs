@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::method::Argument;
+
 /// Number of a probe: what its `enter` is called with. At most [`i32::MAX`] makes sense to Java.
 pub type ProbeId = u32;
 
@@ -10,6 +12,8 @@ pub type ProbeId = u32;
 pub struct MethodProbes {
     /// The probe that is entered where the method begins, and left where it returns or throws.
     pub body: Option<ProbeId>,
+    /// The argument that the probe of the body is entered with.
+    pub label: Option<Argument>,
     /// The probes around calls, by the offset of the calling instruction ([`crate::CallSite::pc`]).
     pub calls: BTreeMap<u16, ProbeId>,
 }
@@ -32,7 +36,8 @@ pub struct Plan {
 /// The class that has the probes' methods.
 ///
 /// It has `static int enter(int probe)`, which gives a token, and `static void exit(int token)`. A token of -1 means that
-/// nothing was entered, and `exit` ignores it. Every loader must find this class, and it must not be rewritten.
+/// nothing was entered, and `exit` ignores it. Every loader must find this class, and it must not be rewritten. For labels it
+/// also has `static int enter(int probe, long label)` and `static int enter(int probe, Object label)`.
 ///
 /// `exit` ends whatever was entered since the token's `enter`, and is ignored when the token's own probe has ended:
 /// it is called twice where a call throws.
@@ -44,6 +49,8 @@ pub struct Helper<'a> {
 
 /// Name and descriptor of the helper's methods.
 pub(crate) const ENTER: (&[u8], &[u8]) = (b"enter", b"(I)I");
+pub(crate) const ENTER_WITH_NUMBER: &[u8] = b"(IJ)I";
+pub(crate) const ENTER_WITH_OBJECT: &[u8] = b"(ILjava/lang/Object;)I";
 pub(crate) const EXIT: (&[u8], &[u8]) = (b"exit", b"(I)V");
 
 /// Size limits of a method.

@@ -1,7 +1,7 @@
 //! The bytes that are inserted.
 //!
 //! ```text
-//! head          sipush ID, invokestatic enter, istore BODY     where the body has a probe
+//! head          sipush ID, invokestatic enter, istore BODY     where the body has a probe; a label is loaded before the call
 //!               iconst_m1, istore CALLS                        where calls have probes
 //! before a call sipush ID, invokestatic enter, istore CALLS
 //! after it      iload CALLS, invokestatic exit
@@ -21,10 +21,12 @@
 use std::ops::Range;
 
 use crate::constants::{Constants, Full};
+use crate::method::Argument;
 use crate::opcodes::{
-    ALOAD, ASTORE, ATHROW, GOTO, ICONST_M1, ILOAD, INVOKESTATIC, ISTORE, LDC_W, POP, SIPUSH, WIDE,
+    ALOAD, ASTORE, ATHROW, GOTO, I2L, ICONST_M1, ILOAD, INVOKESTATIC, ISTORE, LDC_W, LLOAD, POP,
+    SIPUSH, WIDE,
 };
-use crate::probes::{ENTER, EXIT, Helper, ProbeId};
+use crate::probes::{ENTER, ENTER_WITH_NUMBER, ENTER_WITH_OBJECT, EXIT, Helper, ProbeId};
 use crate::reader::Put as _;
 
 /// The local variables that are added, behind those of the method: a token each, which is an int at every instruction,
@@ -73,10 +75,15 @@ pub(crate) struct Guarded {
     pub(crate) resume: usize,
 }
 
+/// Slots of the operand stack that a label takes, at most.
+pub(crate) const LABEL_SLOTS: u16 = 2;
+
 /// Makes the pieces of one method.
 #[derive(Debug)]
 pub(crate) struct Snippets {
     enter: u16,
+    /// The label of the body's probe, and how that is entered with it.
+    label: Option<(Argument, u16)>,
     exit: u16,
     pub(crate) locals: Locals,
 }
@@ -85,13 +92,25 @@ impl Snippets {
     pub(crate) fn new(
         helper: &Helper<'_>,
         locals: Locals,
+        label: Option<Argument>,
         constants: &mut Constants<'_>,
     ) -> Result<Self, Full> {
         let class = helper.class.as_bytes();
         let enter = constants.method(class, ENTER.0, ENTER.1)?;
+        let label = match label {
+            Some(argument) => {
+                let descriptor = match argument {
+                    Argument::Int(_) | Argument::Long(_) => ENTER_WITH_NUMBER,
+                    Argument::Object(_) => ENTER_WITH_OBJECT,
+                };
+                Some((argument, constants.method(class, ENTER.0, descriptor)?))
+            }
+            None => None,
+        };
         let exit = constants.method(class, EXIT.0, EXIT.1)?;
         Ok(Self {
             enter,
+            label,
             exit,
             locals,
         })
@@ -104,7 +123,12 @@ impl Snippets {
     ) -> Result<Vec<u8>, Full> {
         let mut out = Vec::new();
         if let (Some(local), Some(id)) = (self.locals.body, body) {
-            self.enter(local, id, constants, &mut out)?;
+            put_id(id, constants, &mut out)?;
+            let enter = self.label.map_or(self.enter, |(argument, enter)| {
+                put_label(argument, &mut out);
+                enter
+            });
+            put_enter(enter, local, &mut out);
         }
         if let Some(local) = self.locals.calls {
             out.push(ICONST_M1);
@@ -121,19 +145,8 @@ impl Snippets {
         constants: &mut Constants<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Full> {
-        match i16::try_from(id) {
-            Ok(id) => {
-                out.push(SIPUSH);
-                out.extend_from_slice(&id.to_be_bytes());
-            }
-            Err(_) => {
-                out.push(LDC_W);
-                out.put_u16(constants.integer(id)?);
-            }
-        }
-        out.push(INVOKESTATIC);
-        out.put_u16(self.enter);
-        put_local(ISTORE, local, out);
+        put_id(id, constants, out)?;
+        put_enter(self.enter, local, out);
         Ok(())
     }
 
@@ -191,6 +204,40 @@ impl Snippets {
     }
 }
 
+/// Pushes a probe's number.
+fn put_id(id: ProbeId, constants: &mut Constants<'_>, out: &mut Vec<u8>) -> Result<(), Full> {
+    match i16::try_from(id) {
+        Ok(id) => {
+            out.push(SIPUSH);
+            out.extend_from_slice(&id.to_be_bytes());
+        }
+        Err(_) => {
+            out.push(LDC_W);
+            out.put_u16(constants.integer(id)?);
+        }
+    }
+    Ok(())
+}
+
+/// Pushes a label: at most [`LABEL_SLOTS`].
+fn put_label(argument: Argument, out: &mut Vec<u8>) {
+    match argument {
+        Argument::Int(local) => {
+            put_local(ILOAD, local, out);
+            out.push(I2L);
+        }
+        Argument::Long(local) => put_local(LLOAD, local, out),
+        Argument::Object(local) => put_local(ALOAD, local, out),
+    }
+}
+
+/// Calls the method that enters the probe, and keeps the token in `local`.
+fn put_enter(enter: u16, local: u16, out: &mut Vec<u8>) {
+    out.push(INVOKESTATIC);
+    out.put_u16(enter);
+    put_local(ISTORE, local, out);
+}
+
 /// A load or store of a local variable, behind `wide` where its index needs two bytes.
 fn put_local(opcode: u8, local: u16, out: &mut Vec<u8>) {
     match u8::try_from(local) {
@@ -209,6 +256,7 @@ mod tests {
     fn snippets(used: u16) -> Snippets {
         Snippets {
             enter: 0x0102,
+            label: None,
             exit: 0x0304,
             locals: Locals::behind(used, true, true).unwrap(),
         }

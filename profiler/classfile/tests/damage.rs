@@ -32,6 +32,7 @@ fn use_all_of_it(bytes: &[u8]) -> bool {
             MethodProbes {
                 body: Some(1),
                 calls,
+                label: method.argument(0).unwrap_or_default(),
             },
         );
     }

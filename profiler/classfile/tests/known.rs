@@ -1,7 +1,7 @@
 //! Classes made by hand, and the bytes they must become.
 
 use evenkeel_classfile::{
-    CallKind, Class, Error, Helper, Limits, MethodProbes, Plan, Reason, Rewritten,
+    Argument, CallKind, Class, Error, Helper, Limits, MethodProbes, Plan, Reason, Rewritten,
 };
 
 fn u2(value: usize) -> [u8; 2] {
@@ -75,11 +75,16 @@ const STATIC: u16 = 8;
 const CALLS: [u8; 5] = [26, 184, 0, 6, 172];
 
 fn rewritten(class: &[u8], body: Option<u32>, calls: &[(u16, u32)], limits: &Limits) -> Rewritten {
-    let class = Class::read(class).expect("it is well formed");
     let probes = MethodProbes {
         body,
         calls: calls.iter().copied().collect(),
+        label: None,
     };
+    instrumented(class, probes, limits)
+}
+
+fn instrumented(class: &[u8], probes: MethodProbes, limits: &Limits) -> Rewritten {
+    let class = Class::read(class).expect("it is well formed");
     let plan = Plan {
         methods: [(0, probes)].into(),
     };
@@ -91,6 +96,38 @@ fn refusal(class: &[u8]) -> Reason {
     assert_eq!(rewritten.class, None, "nothing is changed");
     assert_eq!(rewritten.refused[0].class, "Made");
     rewritten.refused.remove(0).reason
+}
+
+#[test]
+fn a_body_is_entered_with_its_label() {
+    let before = made(STATIC, &[code(&CALLS, &[], &[])]);
+    let class = Class::read(&before).unwrap();
+    let method = class.methods().next().unwrap();
+    assert_eq!(method.argument(0), Ok(Some(Argument::Int(0))));
+    assert_eq!(method.argument(1), Ok(None));
+    let probes = MethodProbes {
+        body: Some(7),
+        label: Some(Argument::Int(0)),
+        ..MethodProbes::default()
+    };
+    let rewritten = instrumented(&before, probes, &Limits::default());
+    let rewritten = rewritten.class.expect("it is rewritten");
+    // The stack has room for the number of the probe and a long; constant 20 is `enter(IJ)I`.
+    let head = [
+        &u2(3)[..],                                     // max_stack
+        &u2(3),                                         // max_locals
+        &u4(35),                                        // bytes of code
+        &[17, 0, 7, 26 - 5, 0, 133, 184, 0, 20, 54, 1], // sipush 7, iload 0, i2l, invokestatic, istore 1
+        &CALLS[..4],
+    ]
+    .concat();
+    let is_there = rewritten.windows(head.len()).any(|bytes| bytes == head);
+    assert!(is_there, "{rewritten:?}");
+    // Of an object the second argument lies behind `this` and the first.
+    let before = made(0, &[code(&CALLS, &[], &[])]);
+    let class = Class::read(&before).unwrap();
+    let method = class.methods().next().unwrap();
+    assert_eq!(method.argument(0), Ok(Some(Argument::Int(1))));
 }
 
 #[test]

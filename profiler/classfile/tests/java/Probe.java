@@ -33,6 +33,14 @@ public final class Probe {
         return depth[0]++;
     }
 
+    public static int enter(int probe, long label) {
+        return enter(probe);
+    }
+
+    public static int enter(int probe, Object label) {
+        return enter(probe);
+    }
+
     public static void exit(int token) {
         int[] depth = DEPTH.get();
         if (token < 0 || depth[0] <= token) {

@@ -159,6 +159,7 @@ pub fn everything(class: &Class<'_>, body: impl Fn(&str, &str) -> u32) -> Plan {
             MethodProbes {
                 body: Some(body(&class.name(), &name)),
                 calls,
+                label: method.argument(0).expect("the descriptor is fine"),
             },
         );
     }
