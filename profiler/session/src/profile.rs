@@ -13,7 +13,7 @@
 
 mod diagnosis;
 mod ending;
-mod facts;
+pub(crate) mod facts;
 mod judge;
 pub(crate) mod records;
 pub(crate) mod refiner;
@@ -22,7 +22,7 @@ pub(crate) mod run;
 mod settings;
 mod stacks;
 mod target;
-mod warnings;
+pub(crate) mod warnings;
 
 pub use run::host;
 pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Settings, Subject};

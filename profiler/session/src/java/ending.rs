@@ -14,6 +14,8 @@ use super::session::{Session, Subject};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::profile::Outcome;
+use crate::profile::facts::{machine, sampling};
+use crate::profile::warnings::of_agent;
 
 impl Session<'_> {
     pub(super) fn finish(mut self, interrupted: &AtomicBool) -> Result<Outcome, Error> {
@@ -129,14 +131,15 @@ impl Session<'_> {
         RunFacts {
             unpatched: self.plan.unpatched(),
             unopened: Some(self.plan.not_opened().into_iter().map(unopened).collect()),
+            sampling: Some(sampling(self.settings)),
             listen_queues: self.run.listening.seen(),
+            machine: Some(machine(&self.records.clock)),
             warnings: self.all_warnings(),
             ..self.records.counts()
         }
     }
 
     fn all_warnings(&self) -> Vec<Warning> {
-        let control = self.records.arena.control();
         let longest = self.pauses.iter().max().copied().unwrap_or_default();
         let total: Duration = self.pauses.iter().sum();
         let intervals = self.virtual_intervals();
@@ -149,16 +152,11 @@ impl Session<'_> {
             (intervals > 0).then_some(Warning::VirtualThreads(intervals)),
             self.too_long.clone(),
         ];
-        let deep = control.shadow_full.load(Relaxed);
-        let is_calibrated = control.probe_outer_ticks_256.load(Relaxed) > 0;
-        let of_agent = [
-            (deep > 0).then_some(Warning::NestedTooDeeply(deep)),
-            (!is_calibrated).then_some(Warning::NotCalibrated),
-        ];
         let mut all = self.run.warnings.clone();
         all.extend(of_java.into_iter().flatten());
+        all.extend(self.run.slowdown.clone());
         all.extend(self.records.warnings());
-        all.extend(of_agent.into_iter().flatten());
+        all.extend(of_agent(&self.records));
         all
     }
 }

@@ -10,7 +10,7 @@ use evenkeel_intervals::spec::Shape;
 use evenkeel_recording::Meta;
 use evenkeel_symbols::INFERRED;
 
-use super::{IntervalSelector, Session};
+use super::{IntervalSelector, Session, Settings};
 use crate::clock::{TickClock, unix_ns};
 use crate::modules::Modules;
 
@@ -57,11 +57,7 @@ impl Session<'_> {
     /// Of that what is counted, and what the user should know.
     fn counts(&self) -> RunFacts {
         RunFacts {
-            sampling: Some(match self.settings.sampling {
-                SamplingRule::All => SamplingRule::All,
-                _ if self.settings.waits => SamplingRule::Windows,
-                rule => rule,
-            }),
+            sampling: Some(sampling(self.settings)),
             traps: self.records.arena.control().traps.load(Relaxed),
             outside: self.run.outside.to_owned(),
             listen_queues: self.run.listening.seen(),
@@ -131,8 +127,17 @@ impl Session<'_> {
     }
 }
 
+/// The rule by which intervals are recorded.
+pub fn sampling(settings: &Settings) -> SamplingRule {
+    match settings.sampling {
+        SamplingRule::All => SamplingRule::All,
+        _ if settings.waits => SamplingRule::Windows,
+        rule => rule,
+    }
+}
+
 /// The machine, and how long the run has taken.
-fn machine(clock: &TickClock) -> Machine {
+pub fn machine(clock: &TickClock) -> Machine {
     let now = unix_ns(SystemTime::now());
     let ns = now.saturating_sub(clock.started().unix_ns);
     // SAFETY: asks for a number.

@@ -7,6 +7,7 @@ use evenkeel_analysis::findings::warnings::{FrozenBy, Warning};
 use evenkeel_wire::{Control, FAULT_IN_FUNCTION, Frozen};
 
 use super::Session;
+use super::records::Records;
 
 /// Number of left intervals, and of ends on threads without a beginning, that is no mistake of the target.
 const LEFT_FEW: u64 = 20;
@@ -48,7 +49,6 @@ impl Session<'_> {
 
     /// Warnings for the user as of now: events of the session, and counts.
     pub(super) fn all_warnings(&self) -> Vec<Warning> {
-        let control = self.records.arena.control();
         let mut all = self.run.warnings.clone();
         all.extend(self.target.left_out.warnings());
         all.extend(self.refiner.sampled_warning());
@@ -59,22 +59,30 @@ impl Session<'_> {
         all.extend(self.run.slowdown.clone());
         all.extend(self.records.warnings());
         all.extend(self.modules.notes.iter().cloned().map(Warning::DebugFile));
-        let count = |counter: &AtomicU64| Some(counter.load(Relaxed)).filter(|&count| count > 0);
-        all.extend(count(&control.shadow_full).map(Warning::NestedTooDeeply));
-        all.extend(count(&control.intervals_switched).map(Warning::StacksSwitched));
-        let analysis = self.records.sink.analysis.as_ref();
-        let left = analysis.map_or(0, Analysis::intervals_left_early);
-        let ends = control.ends_elsewhere.load(Relaxed);
-        let is_mistake = left >= LEFT_FEW && ends >= LEFT_FEW;
-        all.extend(is_mistake.then_some(Warning::EndedElsewhere { left, ends }));
-        all.extend(count(&control.calls_suspended).map(Warning::CallsSuspended));
-        all.extend(count(&control.calls_left_unseen).map(Warning::CallsLeftUnseen));
-        all.extend(frozen(control));
-        all.extend(count(&control.labels_unread).map(Warning::LabelsUnread));
-        let is_calibrated = control.probe_outer_ticks_256.load(Relaxed) > 0;
-        all.extend((!is_calibrated).then_some(Warning::NotCalibrated));
+        all.extend(of_agent(&self.records));
         all
     }
+}
+
+/// Warnings about what the agent counted: intervals, calls and labels that it could not follow or read.
+pub fn of_agent(records: &Records) -> Vec<Warning> {
+    let control = records.arena.control();
+    let count = |counter: &AtomicU64| Some(counter.load(Relaxed)).filter(|&count| count > 0);
+    let mut all = Vec::new();
+    all.extend(count(&control.shadow_full).map(Warning::NestedTooDeeply));
+    all.extend(count(&control.intervals_switched).map(Warning::StacksSwitched));
+    let analysis = records.sink.analysis.as_ref();
+    let left = analysis.map_or(0, Analysis::intervals_left_early);
+    let ends = control.ends_elsewhere.load(Relaxed);
+    let is_mistake = left >= LEFT_FEW && ends >= LEFT_FEW;
+    all.extend(is_mistake.then_some(Warning::EndedElsewhere { left, ends }));
+    all.extend(count(&control.calls_suspended).map(Warning::CallsSuspended));
+    all.extend(count(&control.calls_left_unseen).map(Warning::CallsLeftUnseen));
+    all.extend(frozen(control));
+    all.extend(count(&control.labels_unread).map(Warning::LabelsUnread));
+    let is_calibrated = control.probe_outer_ticks_256.load(Relaxed) > 0;
+    all.extend((!is_calibrated).then_some(Warning::NotCalibrated));
+    all
 }
 
 /// Warnings about processes whose code could not be changed from some time on.
