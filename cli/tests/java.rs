@@ -3,12 +3,12 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::run::{Place, Run, eventually, finish, finish_hearing, has_opened_all};
+use support::run::{Place, eventually, finish, finish_hearing, has_opened_all};
 
 const INTERVAL: &str = "Planted.handle";
 
@@ -49,17 +49,78 @@ fn java(place: &Place, jdk: &Path, arguments: &[&str]) -> Command {
     command
         .args(["-XX:+UseSerialGC", "-Xmx64m", "-cp", ".", "Planted"])
         .args(arguments)
-        .env("UNTIL", place.file("enough"));
+        .env("UNTIL", place.file("enough"))
+        .env("TIMES", place.file("times"));
     command
 }
 
-/// The program's own measurement of its stages.
-fn measured(stdout: &str) -> Vec<(String, f64)> {
-    let stage = |line: &str| {
-        let (name, share) = line.strip_prefix("stage ")?.split_once(' ')?;
-        Some((name.to_owned(), share.parse().ok()?))
+/// The stages of an interval of the program.
+const STAGES: [&str; 5] = [
+    "throughLambdas",
+    "throughExceptions",
+    "recursive",
+    "shared",
+    "locked",
+];
+
+/// The program's own measurement: the nanoseconds of each interval's stages, in order.
+#[track_caller]
+fn measured(place: &Place) -> Vec<[i64; 5]> {
+    let text = std::fs::read_to_string(place.file("times")).expect("the program has ended");
+    let stages = |line: &str| {
+        let times = line.split(' ').map(|time| time.parse().expect("a number"));
+        let times: Vec<i64> = times.collect();
+        times.try_into().expect("five stages")
     };
-    stdout.lines().filter_map(stage).collect()
+    text.lines().map(stages).collect()
+}
+
+/// Sums over intervals: their number, latencies and squares of latencies.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    latency: i128,
+    square: i128,
+}
+
+/// The intervals that a profile rests on: those in a row, as many as it has, with its mean latency and deviation. A round is no more
+/// than a part of a run, and outliers of another part belong to other stages.
+fn profiled<'a>(all: &'a [[i64; 5]], profile: &Value) -> &'a [[i64; 5]] {
+    let number = |name: &str| profile[name].as_f64().expect("a number");
+    let count = profile["intervals"].as_u64().expect("a number") as usize;
+    assert!(0 < count && count <= all.len(), "{count} of {}", all.len());
+    let mut until = vec![Sums::default()];
+    for stages in all {
+        let latency = i128::from(stages.iter().sum::<i64>());
+        let last = until[until.len() - 1];
+        until.push(Sums {
+            latency: last.latency + latency,
+            square: last.square + latency * latency,
+        });
+    }
+    let (mean, sd) = (number("mean_ns"), number("sd_ns"));
+    let distance = |&first: &usize| {
+        let (begin, end) = (until[first], until[first + count]);
+        let n = count as f64;
+        let own = (end.latency - begin.latency) as f64 / n;
+        let own_sd = ((end.square - begin.square) as f64 / n - own * own).sqrt();
+        (own - mean).abs() / mean + (own_sd - sd).abs() / sd
+    };
+    let firsts = 0..=all.len() - count;
+    let best = firsts.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let first = best.expect("there is one");
+    &all[first..first + count]
+}
+
+/// Cov(stage, latency) / Var(latency).
+fn share(intervals: &[[i64; 5]], stage: usize) -> f64 {
+    let n = intervals.len() as f64;
+    let latency = |stages: &[i64; 5]| stages.iter().sum::<i64>() as f64;
+    let mean = intervals.iter().map(latency).sum::<f64>() / n;
+    let moment = |of: &dyn Fn(&[i64; 5]) -> f64| {
+        let products = intervals.iter().map(|one| of(one) * (latency(one) - mean));
+        products.sum::<f64>()
+    };
+    moment(&|one| one[stage] as f64) / moment(&latency)
 }
 
 /// The node of a method directly below another.
@@ -70,19 +131,19 @@ fn child<'a>(node: &'a Value, method: &str) -> Option<&'a Value> {
 }
 
 #[track_caller]
-fn assert_shares(run: &Run, profile: &Value) {
-    let stages = measured(&run.stdout);
-    assert_eq!(stages.len(), 5, "{run:?}");
-    for (stage, expected) in stages {
-        let node = child(&profile["tree"], &stage);
+fn assert_shares(place: &Place, profile: &Value, said: &str) {
+    let all = measured(place);
+    let intervals = profiled(&all, profile);
+    for (number, stage) in STAGES.into_iter().enumerate() {
+        let expected = share(intervals, number);
+        let node = child(&profile["tree"], stage);
         let node = node.unwrap_or_else(|| panic!("{stage} is not in {}", profile["tree"]));
-        let (share, se) = (node["share"].as_f64(), node["se"].as_f64());
-        let (share, se) = (share.expect("a number"), se.unwrap_or(0.0));
-        let allowed = f64::max(0.03, 4.0 * se);
+        let share = node["share"].as_f64().expect("a number");
         assert!(
-            (share - expected).abs() <= allowed,
-            "{stage}: {share} +- {se}, and the program measured {expected}: {}",
-            run.stderr
+            (share - expected).abs() <= 0.03,
+            "{stage}: {share}, and the program measured {expected} of {} intervals in {}: {said}",
+            intervals.len(),
+            all.len(),
         );
     }
 }
@@ -92,12 +153,14 @@ fn shares_are_those_that_the_program_measured() {
     for jdk in jdks() {
         let place = Place::new();
         compile(&place, &jdk);
-        let mut command = place.evenkeel(["profile", "--interval", INTERVAL]);
+        // All intervals are recorded, so that those of a round are in a row.
+        let mut command = place.evenkeel(["profile", "--interval", INTERVAL, "--sampling", "all"]);
         command
             .args(["--json", "run.json", "-o", "run.keel", "--"])
             .arg(jdk.join("bin/java"))
             .args(["-XX:+UseSerialGC", "-Xmx64m", "-cp", ".", "Planted"])
-            .env("UNTIL", place.file("enough"));
+            .env("UNTIL", place.file("enough"))
+            .env("TIMES", place.file("times"));
         let enough = place.file("enough");
         let run = finish_hearing(command.spawn().unwrap(), move |line| {
             if has_opened_all(line) {
@@ -108,7 +171,7 @@ fn shares_are_those_that_the_program_measured() {
         });
         let run = run.ended(0);
         let profile = place.json("run.json");
-        assert_shares(&run, &profile);
+        assert_shares(&place, &profile, &run.stderr);
         // What is behind interfaces, lambdas and exceptions has its place, by the samples of stacks.
         let recursive = child(&profile["tree"], "recursive").expect("it is there");
         assert!(child(recursive, "work").is_some(), "{recursive}");
@@ -132,10 +195,9 @@ fn shares_are_those_that_the_program_measured() {
     }
 }
 
-/// The program, and what it prints.
+/// The program, which is ready.
 struct Running {
     child: Child,
-    output: BufReader<std::process::ChildStdout>,
 }
 
 impl Running {
@@ -146,16 +208,14 @@ impl Running {
         let mut line = String::new();
         output.read_line(&mut line).expect("java prints");
         assert!(line.starts_with("ready "), "{line}");
-        Running { child, output }
+        Running { child }
     }
 
     /// Lets it end, which it does only where nothing has harmed it.
-    fn end(mut self, place: &Place) -> String {
+    fn end(mut self, place: &Place) {
         std::fs::write(place.file("enough"), "").unwrap();
-        let mut rest = String::new();
-        self.output.read_to_string(&mut rest).expect("it prints");
         assert!(self.child.wait().expect("it ends").success());
-        rest
+        assert!(!measured(place).is_empty());
     }
 }
 
@@ -198,8 +258,45 @@ fn a_running_jvm_is_attached_to_again_and_again() {
             run.code == Some(0)
         });
         assert!(after, "the JVM can be attached to once the lease is out");
-        let stages = measured(&running.end(&place));
-        assert_eq!(stages.len(), 5);
+        running.end(&place);
+    }
+}
+
+#[test]
+fn intervals_have_classes_by_an_argument() {
+    for jdk in jdks() {
+        let place = Place::new();
+        compile(&place, &jdk);
+        let running = Running::start(java(&place, &jdk, &["labelled"]));
+        let pid = running.child.id().to_string();
+        for (label, slow, quick) in [
+            ("text:1", "für später", "at once"),
+            ("text:2", "SLOW", "QUICK"),
+            ("integer:0", "900", "90"),
+        ] {
+            let interval = format!("Planted$Labelled.order,label={label}");
+            let words = ["attach", &pid, "--for", "2s", "--interval", &interval];
+            let words = words.into_iter().chain(["--json", "run.json"]);
+            finish(place.evenkeel(words).spawn().unwrap()).ended(0);
+            let profile = place.json("run.json");
+            let classes = profile["classes"]["classes"].as_array().expect("a list");
+            let of = |name: &str| {
+                let class = classes.iter().find(|class| class["name"] == name);
+                class.unwrap_or_else(|| panic!("{label}: {name} is not in {classes:?}"))
+            };
+            assert_eq!(classes.len(), 2, "{label}: {classes:?}");
+            let mean = |name: &str| of(name)["mean_ns"].as_f64().expect("a number");
+            // One takes 900 microseconds at least, and the other 90.
+            assert!(mean(slow) >= 9e5, "{label}: {classes:?}");
+            assert!(mean(quick) >= 9e4, "{label}: {classes:?}");
+            assert!(mean(quick) < mean(slow), "{label}: {classes:?}");
+        }
+        // What is no text is no class, and the user is told.
+        let interval = "Planted$Labelled.order,label=text:3";
+        let words = ["attach", &pid, "--for", "1s", "--interval", interval];
+        let run = finish(place.evenkeel(words).spawn().unwrap()).ended(0);
+        run.said(&["labels could not be read"]);
+        running.end(&place);
     }
 }
 
@@ -223,7 +320,7 @@ fn unprofilable_methods_are_refused_with_a_remedy() {
         refused(
             "Planted.handle,label=text:1",
             &[],
-            &["label= is for native functions"],
+            &["no argument for label=text:1", "(Ljava/util/Random;)[J"],
         );
         refused(INTERVAL, &["--waits"], &["--waits is for native functions"]);
         refused("java.lang.Runnable.run", &[], &["may be abstract"]);
@@ -246,7 +343,7 @@ fn intervals_on_virtual_threads_are_refused_by_name() {
         let words = ["attach", &pid, "--for", "3s", "--interval", INTERVAL];
         let run = finish(place.evenkeel(words).spawn().unwrap()).ended(2);
         run.said(&["on virtual threads", "platform threads"]);
-        assert_eq!(measured(&running.end(&place)).len(), 5);
+        running.end(&place);
     }
 }
 

@@ -1,14 +1,21 @@
+import java.io.BufferedWriter;
 import java.io.File;
+import java.io.FileWriter;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.function.IntConsumer;
 
 /**
  * Known answers: an interval of five stages, each of which varies by itself, and is reached in a way of its own. Once the file exists that
- * the variable UNTIL names, it prints what it has measured itself: of each stage the covariance with the latency, as a part of the variance.
+ * the variable UNTIL names, it writes what it has measured itself into the file that TIMES names: the stages' times, a line for each interval.
  *
- * java Planted [virtual]: on virtual threads.
+ * java Planted virtual     on virtual threads
+ * java Planted labelled    intervals of two classes (Labelled), whose stages are one
  */
 public final class Planted {
     static final String[] STAGES = {"throughLambdas", "throughExceptions", "recursive", "shared", "locked"};
@@ -22,8 +29,9 @@ public final class Planted {
         Thread holder = new Thread(Planted::hold);
         holder.setDaemon(true);
         holder.start();
-        Runnable worker = Planted::serve;
-        boolean isVirtual = arguments.length > 0 && arguments[0].equals("virtual");
+        String mode = arguments.length > 0 ? arguments[0] : "";
+        Runnable worker = mode.equals("labelled") ? Labelled::serve : Planted::serve;
+        boolean isVirtual = mode.equals("virtual");
         Thread thread = isVirtual
             ? (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, worker)
             : new Thread(worker);
@@ -41,11 +49,11 @@ public final class Planted {
 
     static void serve() {
         Random random = new Random(7);
-        Sums sums = new Sums();
+        Times times = new Times();
         while (!ends) {
-            sums.add(handle(random));
+            times.add(handle(random));
         }
-        sums.print();
+        times.write();
     }
 
     /** The interval. What it gives back is when each stage began, and when the last one ended. */
@@ -136,33 +144,51 @@ public final class Planted {
         }
     }
 
-    /** Sums of the stages' times, and of their products with the latency. */
-    static final class Sums {
-        private long count;
-        private double latency;
-        private double square;
-        private final double[] stage = new double[STAGES.length];
-        private final double[] product = new double[STAGES.length];
+    /** Intervals of three of the first class and one of the second, with their class as a text, an enum and a number. */
+    static final class Labelled {
+        enum Speed { QUICK, SLOW }
 
-        void add(long[] times) {
-            double total = times[STAGES.length] - times[0];
-            count++;
-            latency += total;
-            square += total * total;
+        static void serve() {
+            Times times = new Times();
+            for (int turn = 0; !ends; turn++) {
+                boolean isSlow = turn % 4 == 0;
+                long[] begun = new long[STAGES.length + 1];
+                begun[0] = System.nanoTime();
+                order(isSlow ? 900 : 90, isSlow ? "für später" : "at once", isSlow ? Speed.SLOW : Speed.QUICK, new int[1]);
+                Arrays.fill(begun, 1, begun.length, System.nanoTime());
+                times.add(begun);
+            }
+            times.write();
+        }
+
+        static void order(long micros, String name, Speed speed, Object other) {
+            work((int) micros);
+        }
+    }
+
+    /** The stages' times, in nanoseconds, of one interval after the other. */
+    static final class Times {
+        private long[] times = new long[STAGES.length << 14];
+        private int used;
+
+        void add(long[] begun) {
+            if (used == times.length) {
+                times = Arrays.copyOf(times, 2 * used);
+            }
             for (int i = 0; i < STAGES.length; i++) {
-                double own = times[i + 1] - times[i];
-                stage[i] += own;
-                product[i] += own * total;
+                times[used++] = begun[i + 1] - begun[i];
             }
         }
 
-        void print() {
-            double mean = latency / count;
-            double variance = square / count - mean * mean;
-            System.out.println("Planted: " + count + " intervals, mean " + mean + " ns");
-            for (int i = 0; i < STAGES.length; i++) {
-                double share = (product[i] / count - stage[i] / count * mean) / variance;
-                System.out.println("stage " + STAGES[i] + " " + share);
+        /** A line for each interval. */
+        void write() {
+            try (PrintWriter out = new PrintWriter(new BufferedWriter(new FileWriter(System.getenv("TIMES"))))) {
+                for (int at = 0; at < used; at++) {
+                    out.print(times[at]);
+                    out.print((at + 1) % STAGES.length == 0 ? '\n' : ' ');
+                }
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
             }
         }
     }

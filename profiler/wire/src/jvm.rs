@@ -22,7 +22,7 @@
 use alloc::vec::Vec;
 
 /// Version of the messages: agent and session refuse each other when it differs.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Probes that one JVM can have: each has a byte that says whether it is on.
 pub const JAVA_PROBES_MAX: usize = 1 << 16;

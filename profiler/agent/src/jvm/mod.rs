@@ -6,7 +6,7 @@
 //!                              classes    classes by number
 //!                              samples    stacks of threads in intervals
 //! Java     >  helper class     probes     a call or an interval is entered and left  (stack: those in flight)
-//!                              switches   which probes are on
+//!                              switches   which probes are on   (labels: the text of an interval's label)
 //! vm       functions of JNI and JVMTI
 //! ```
 //!
@@ -19,6 +19,7 @@ mod classes;
 mod commands;
 mod helper;
 mod joining;
+mod labels;
 mod link;
 mod probes;
 mod samples;
@@ -27,7 +28,9 @@ pub mod switches;
 mod vm;
 
 use core::ffi::{CStr, c_char, c_void};
+use core::mem::MaybeUninit;
 
+use crate::labels::Found;
 use vm::{Jni, Object, Vm};
 
 /// The function that the JVM's `load` command calls. The options are the path of the session's socket. Without
@@ -83,8 +86,35 @@ extern "system" fn agent_at(_jni: *mut c_void, _class: Object) -> i64 {
 /// Native method of the helper class.
 #[unsafe(export_name = "Java_java_lang_EvenkeelProbe_enter0")]
 extern "system" fn enter(jni: *mut c_void, _class: Object, probe: i32) -> i32 {
-    probes::enter(probe as u32, || {
-        commands::watched(Jni(jni), commands::jvmti())
+    let watch = || commands::watched(Jni(jni), commands::jvmti());
+    probes::enter(probe as u32, watch, || Found::Nothing)
+}
+
+/// Native method of the helper class.
+#[unsafe(export_name = "Java_java_lang_EvenkeelProbe_number0")]
+extern "system" fn enter_with_number(
+    jni: *mut c_void,
+    _class: Object,
+    probe: i32,
+    label: i64,
+) -> i32 {
+    let watch = || commands::watched(Jni(jni), commands::jvmti());
+    probes::enter(probe as u32, watch, || Found::Integer(label as u64))
+}
+
+/// Native method of the helper class. The text is copied only for an interval that is recorded.
+#[unsafe(export_name = "Java_java_lang_EvenkeelProbe_text0")]
+extern "system" fn enter_with_text(
+    jni: *mut c_void,
+    _class: Object,
+    probe: i32,
+    label: Object,
+) -> i32 {
+    let jni = Jni(jni);
+    let mut buffer = [MaybeUninit::uninit(); labels::BUFFER];
+    let watch = || commands::watched(jni, commands::jvmti());
+    probes::enter(probe as u32, watch, || {
+        labels::text(jni, label, &mut buffer)
     })
 }
 

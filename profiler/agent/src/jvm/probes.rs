@@ -15,14 +15,19 @@ use crate::{code_state, intervals, rings, threads};
 /// Nothing was entered.
 const NOTHING: i32 = -1;
 
-/// Enters a probe by its number in Java code: a token, or -1. `watch` makes the reference by which others know the calling thread.
-pub fn enter(number: u32, watch: impl FnOnce() -> *mut core::ffi::c_void) -> i32 {
+/// Enters a probe by its number in Java code: a token, or -1. `watch` makes the reference by which others know the calling thread,
+/// and `label` finds the label of an interval that is recorded.
+pub fn enter(
+    number: u32,
+    watch: impl FnOnce() -> *mut core::ffi::c_void,
+    label: impl FnOnce() -> Found,
+) -> i32 {
     let Some(id) = switches::probe_of(number) else {
         return NOTHING;
     };
     match stack::own() {
         Some(stack) if stack.is_open() => inside(stack, id),
-        _ => begin(id, watch).unwrap_or(NOTHING),
+        _ => begin(id, watch, label).unwrap_or(NOTHING),
     }
 }
 
@@ -47,7 +52,11 @@ fn role(arena: Arena, id: u32) -> Option<Role> {
 }
 
 /// The thread is in no interval: one begins here, or nothing does.
-fn begin(id: u32, watch: impl FnOnce() -> *mut core::ffi::c_void) -> Option<i32> {
+fn begin(
+    id: u32,
+    watch: impl FnOnce() -> *mut core::ffi::c_void,
+    label: impl FnOnce() -> Found,
+) -> Option<i32> {
     let arena = arena::get();
     if !arena.is_mapped() || code_state::detached() {
         return None;
@@ -71,7 +80,7 @@ fn begin(id: u32, watch: impl FnOnce() -> *mut core::ffi::c_void) -> Option<i32>
         rings::count_unrecorded(thread, arena);
         return None;
     };
-    let is_followed = intervals::begin(thread, arena, || Found::Nothing);
+    let is_followed = intervals::begin(thread, arena, label);
     is_followed.then(|| stack.open(id, now_ticks()))
 }
 

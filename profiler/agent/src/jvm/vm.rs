@@ -105,6 +105,26 @@ impl Jni {
         self.clear_exception();
     }
 
+    /// Characters of a string; nothing without a string.
+    pub fn string_len(self, string: Object) -> Option<usize> {
+        // SAFETY: the JVM's table.
+        (!string.is_null()).then(|| unsafe { call!(self.0, 164, (Object) -> i32, string) as usize })
+    }
+
+    /// Writes the first characters of a string in modified UTF-8: how many bytes. There is room for three a character, and a zero.
+    pub fn string_bytes(self, string: Object, characters: usize, to: *mut u8) -> usize {
+        let end = characters as i32;
+        // SAFETY: the JVM's table, and the caller's memory.
+        unsafe {
+            to.write_bytes(0, characters * 3 + 1);
+            call!(self.0, 221, (Object, i32, i32, *mut u8) -> (), string, 0, end, to);
+        }
+        self.clear_exception();
+        // Modified UTF-8 has no zero of its own.
+        // SAFETY: it ends with the zero above, if not with the JVM's.
+        unsafe { CStr::from_ptr(to.cast()) }.to_bytes().len()
+    }
+
     /// Clears a pending exception; whether one was pending.
     fn clear_exception(self) -> bool {
         // SAFETY: the JVM's table.

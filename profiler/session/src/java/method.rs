@@ -1,6 +1,7 @@
 //! The methods of Java that a user names.
 
-use evenkeel_intervals::spec::{IntervalSpec, Point, Shape};
+use evenkeel_intervals::spec::{IntervalSpec, LabelSource, Point, Shape};
+use evenkeel_wire::Label;
 
 use super::problem::Problem;
 
@@ -56,10 +57,22 @@ pub(super) fn dotted(class: &str) -> String {
     class.replace('/', ".")
 }
 
-/// Refuses what a specification has beside methods.
+/// Where the label of an interval is: in the argument of this number, an integer or a text.
+pub(super) type LabelArgument = (Label, u8);
+
+/// The label that a specification wants, if it may be one of methods of Java.
+pub(super) fn label(spec: &IntervalSpec) -> Option<LabelArgument> {
+    match spec.label.as_deref() {
+        Some(&LabelSource::Argument(kind, argument)) => Some((kind, argument)),
+        _ => None,
+    }
+}
+
+/// Refuses what a specification has beside methods and their label.
 pub(super) fn check(spec: &IntervalSpec) -> Result<(), Problem> {
+    let is_elsewhere = spec.label.is_some() && label(spec).is_none();
     let options = [
-        (spec.label.is_some(), "label="),
+        (is_elsewhere, "a label that is no argument of the method"),
         (!spec.within.is_empty(), "within="),
         (!spec.clients.is_empty(), "client="),
         (spec.key.is_some(), "key="),
@@ -109,10 +122,12 @@ mod tests {
 
     #[test]
     fn options_of_native_functions_are_refused_by_name() {
-        let spec: IntervalSpec = "a.B.c,label=text:0".parse().expect("a specification");
+        let spec: IntervalSpec = "a.B.c,label=text:a.B.d:0".parse().expect("a specification");
         let problem = check(&spec).expect_err("a label").to_string();
-        assert!(problem.contains("label="), "{problem}");
-        let spec: IntervalSpec = "a.B.c,name=checkout".parse().expect("a specification");
-        assert_eq!(check(&spec), Ok(()));
+        assert!(problem.contains("label"), "{problem}");
+        for fine in ["a.B.c,name=checkout", "a.B.c,label=text:0"] {
+            let spec: IntervalSpec = fine.parse().expect("a specification");
+            assert_eq!(check(&spec), Ok(()));
+        }
     }
 }

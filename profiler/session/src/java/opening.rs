@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_wire::Label;
 
 use super::method::dotted;
 use super::plan::Calls;
@@ -145,6 +146,7 @@ impl Session<'_> {
                     found.intervals += rewritten.intervals;
                     found.has.extend(rewritten.has);
                     found.refused.extend(rewritten.refused);
+                    found.unlabelled.extend(rewritten.unlabelled);
                 }
                 rewritten.bytes
             });
@@ -161,6 +163,22 @@ impl Session<'_> {
         });
         if self.batches == 1 && found.intervals == 0 {
             return Err(self.no_interval(found).into());
+        }
+        if let Some((kind, argument)) = self.plan.label
+            && self.batches == 1
+            && found.unlabelled.len() >= found.intervals
+        {
+            let kind = if kind == Label::Text {
+                "text"
+            } else {
+                "integer"
+            };
+            return Err(Problem::NoLabel {
+                method: self.methods[0].name(),
+                label: format!("{kind}:{argument}"),
+                has: found.unlabelled,
+            }
+            .into());
         }
         Ok(())
     }
@@ -334,4 +352,5 @@ struct Found {
     intervals: usize,
     has: std::collections::BTreeSet<String>,
     refused: Vec<String>,
+    unlabelled: Vec<String>,
 }

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::profile::Unpatched;
 use evenkeel_analysis::sites::{Site, SiteTable};
-use evenkeel_classfile::{CallKind, CallSite, Class, Helper, Limits, MethodProbes};
+use evenkeel_classfile::{Argument, CallKind, CallSite, Class, Helper, Limits, MethodProbes};
 use evenkeel_wire::jvm::HELPER_CLASS;
 use evenkeel_wire::plan::UNDER_ENTRY;
-use evenkeel_wire::{Role, Wanted};
+use evenkeel_wire::{Label, Role, Wanted};
 
 use super::kinds;
-use super::method::dotted;
+use super::method::{LabelArgument, dotted};
 use super::stacks::{Called, Stacks};
 use crate::arena::Arena;
 
@@ -54,6 +54,8 @@ pub(super) struct Rewritten {
     pub(super) has: BTreeSet<String>,
     /// Why methods that should be intervals are not.
     pub(super) refused: Vec<String>,
+    /// Parameters of intervals that lack the argument that is to be their label.
+    pub(super) unlabelled: Vec<String>,
 }
 
 /// The probes of a session.
@@ -61,6 +63,8 @@ pub(super) struct Rewritten {
 pub(super) struct Plan {
     /// Facts about each probe for reports.
     pub(super) sites: SiteTable,
+    /// The argument of intervals that is their label.
+    pub(super) label: Option<LabelArgument>,
     base: u32,
     probes_max: u32,
     wishes: HashMap<u32, Wish>,
@@ -250,6 +254,10 @@ impl Plan {
                     continue;
                 }
                 probes.body = self.body(&named, arena, &height);
+                probes.label = self.label_of(&method);
+                if self.label.is_some() && probes.label.is_none() {
+                    rewritten.unlabelled.push(key.1.clone());
+                }
                 rewritten.intervals += usize::from(probes.body.is_some());
             }
             for (site, actual) in chosen(&method.call_sites().unwrap_or_default(), calls) {
@@ -272,6 +280,13 @@ impl Plan {
         }
         rewritten.bytes = done.class;
         rewritten
+    }
+
+    /// The argument of a method that is to be its intervals' label, if it has one of this kind.
+    fn label_of(&self, method: &evenkeel_classfile::Method<'_, '_>) -> Option<Argument> {
+        let (kind, number) = self.label?;
+        let argument = method.argument(number.into()).ok().flatten();
+        argument.filter(|argument| matches!(argument, Argument::Object(_)) == (kind == Label::Text))
     }
 
     /// The probes of a method that stays unchanged.

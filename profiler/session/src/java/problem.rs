@@ -18,6 +18,15 @@ pub enum Problem {
         /// The option.
         option: &'static str,
     },
+    /// None of the interval's methods has the argument that is to be the label.
+    NoLabel {
+        /// The method, with its class.
+        method: String,
+        /// The label, as typed behind `label=`.
+        label: String,
+        /// Parameters of the methods of this name, as in a class file.
+        has: Vec<String>,
+    },
     /// An option of the session is for native functions only.
     Setting(&'static str),
     /// No JVM appeared below the command.
@@ -78,7 +87,12 @@ impl fmt::Display for Problem {
             ),
             Problem::Option { text, option } => write!(
                 f,
-                "{text}: {option} is for native functions; an interval of Java is CLASS.METHOD, with ,name=TEXT at most"
+                "{text}: {option} is for native functions; an interval of Java is CLASS.METHOD, with ,label=text:N ,label=integer:N or ,name=TEXT at most"
+            ),
+            Problem::NoLabel { method, label, has } => write!(
+                f,
+                "{method} has no argument for label={label}: arguments count from 0 without this, text:N takes a String or an enum, integer:N a number without fraction; its parameters are {}",
+                has.join(" and ")
             ),
             Problem::Setting(option) => write!(
                 f,

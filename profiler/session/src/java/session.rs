@@ -12,7 +12,7 @@ use evenkeel_analysis::{Analysis, Options};
 use evenkeel_attach::jvm::Jvm;
 use evenkeel_attach::process;
 
-use super::method::NamedMethod;
+use super::method::{LabelArgument, NamedMethod};
 use super::plan::Plan;
 use super::search::BATCHES_MAX;
 use super::stacks::{Method, Stacks};
@@ -75,9 +75,11 @@ impl<'a> Session<'a> {
         records: Records,
         run: Run,
         methods: Vec<NamedMethod>,
+        label: Option<LabelArgument>,
     ) -> Session<'a> {
         let mut plan = Plan::default();
         plan.sites.root = methods[0].name();
+        plan.label = label;
         Session {
             settings,
             run,
@@ -156,7 +158,12 @@ impl<'a> Session<'a> {
         let measured = self.records.duty_cycle.told_apart(look.self_cost);
         let slowed = measured.unwrap_or(0.0).max(estimated);
         let mean_ns = look.profile.mean_ns;
-        self.records.limit_by_slowdown(slowed, 0.0, mean_ns);
+        let recorded = self.records.limit_by_slowdown(slowed, 0.0, mean_ns);
+        self.run.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
+            measured: measured.is_some_and(|measured| measured >= estimated),
+            fraction: slowed,
+            recorded,
+        });
         let closed = self.close_costly(&look)?;
         let opened = closed == 0 && self.may_open() && self.open_more(interrupted, observer)?;
         let leads_on = opened || closed > 0;

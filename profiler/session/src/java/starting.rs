@@ -110,7 +110,10 @@ pub(super) fn start<'a>(
     let names: Vec<String> = methods.iter().map(NamedMethod::name).collect();
     let mut run = Run::new(settings, warnings);
     run.interval = Some(spec.name.clone().unwrap_or_else(|| names.join("|")));
-    Ok(Session::new(settings, target, jvm, records, run, methods))
+    let label = method::label(spec);
+    Ok(Session::new(
+        settings, target, jvm, records, run, methods, label,
+    ))
 }
 
 /// The only JVM of a process and what descends from it.

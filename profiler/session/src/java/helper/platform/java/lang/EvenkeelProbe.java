@@ -15,6 +15,26 @@ public final class EvenkeelProbe {
         return UNSAFE.getByte(SWITCHES + probe) != 0 ? enter0(probe) : -1;
     }
 
+    /** Enters the probe of an interval whose label is a number. */
+    @ForceInline
+    public static int enter(int probe, long label) {
+        return UNSAFE.getByte(SWITCHES + probe) != 0 ? number0(probe, label) : -1;
+    }
+
+    /** Enters the probe of an interval whose label is a text, or the name of an enum's constant. */
+    @ForceInline
+    public static int enter(int probe, Object label) {
+        return UNSAFE.getByte(SWITCHES + probe) != 0 ? text0(probe, text(label)) : -1;
+    }
+
+    /** The text of a label; null where there is none. The program's own code is not asked for it. */
+    private static String text(Object label) {
+        if (label instanceof String) {
+            return (String) label;
+        }
+        return label instanceof Enum ? ((Enum<?>) label).name() : null;
+    }
+
     /** Leaves it, and whatever was entered since. */
     @ForceInline
     public static void exit(int token) {
@@ -36,6 +56,10 @@ public final class EvenkeelProbe {
     private static native long agent();
 
     private static native int enter0(int probe);
+
+    private static native int number0(int probe, long label);
+
+    private static native int text0(int probe, String label);
 
     private static native void exit0(int token);
 }
