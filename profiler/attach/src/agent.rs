@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSymbol};
 
-use crate::arch::frame::RETURN;
 use crate::arch::registers::Registers;
 use crate::error::Refused;
 use crate::files::Mapped;
@@ -444,7 +443,7 @@ impl Target {
             .files
             .iter()
             .filter(|file| process::file_name(&file.path).starts_with("libc"));
-        let leave = leave.filter_map(|file| file.find(&RETURN)).next();
+        let leave = leave.filter_map(|file| file.leave()).next();
         let found = || {
             Some(Functions {
                 syscall: self.function("syscall")?,

@@ -10,7 +10,8 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection};
 use proptest::prelude::*;
 
-use crate::files::{Elf, Mapped};
+use crate::files::Mapped;
+use crate::opened::Elf;
 use crate::process::Mapping;
 use crate::stacks::{Code, StackWords};
 use crate::tracer::Memory;
@@ -100,7 +101,7 @@ fn ask(bytes: &[u8], registers: [u64; 3], words: &[u64]) -> usize {
     let (path, files) = mapped(bytes);
     for file in &files {
         let _ = (file.function("main"), file.build_id(), file.exports());
-        let _ = file.find(&[0xc3]);
+        let _ = file.leave();
     }
     let memory = Memory::to_read(process::id() as i32).expect("one's own");
     let stack = StackWords {

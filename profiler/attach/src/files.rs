@@ -8,23 +8,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use memmap2::Mmap;
 use object::elf::{DF_1_PIE, DT_FLAGS_1, ET_EXEC};
-use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _, ProgramHeader as _};
-use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol};
+use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
+use object::{LittleEndian, Object, ObjectSection, ObjectSegment};
 
 use crate::error::Refused;
+use crate::opened::{Elf, Export, Opened};
 use crate::permission::not_permitted;
 use crate::process::{self, Mapping};
 use crate::tracer::Memory;
 
-/// An ELF file of the supported kind.
-pub(crate) type Elf<'data> = ElfFile64<'data, LittleEndian>;
-
 /// A part of a mapped file.
 #[derive(Clone)]
 pub struct Part {
-    file: Arc<Mmap>,
+    file: Arc<Opened>,
     range: Range<usize>,
 }
 
@@ -32,7 +29,7 @@ impl Deref for Part {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.file[self.range.clone()]
+        &self.file.bytes()[self.range.clone()]
     }
 }
 
@@ -44,7 +41,7 @@ pub struct Mapped {
     pub range: Range<u64>,
     /// Difference to the file's addresses.
     pub bias: u64,
-    file: Arc<Mmap>,
+    file: Arc<Opened>,
 }
 
 /// A file with code that a process has loaded.
@@ -114,15 +111,6 @@ fn is_of_no_file(mapping: &Mapping) -> bool {
     mapping.path.is_empty() || mapping.path.starts_with("/anon_hugepage")
 }
 
-/// A function that a file exports.
-#[derive(Clone, Debug)]
-pub struct Export {
-    /// Where, in the process.
-    pub range: Range<u64>,
-    /// Under which name.
-    pub name: String,
-}
-
 impl Mapped {
     /// The files with code among these mappings, as far as they can be read.
     pub fn all(pid: i32, mappings: &[Mapping]) -> Vec<Mapped> {
@@ -154,9 +142,8 @@ impl Mapped {
             (descriptor >= 0).then(|| File::from_raw_fd(descriptor))?
         };
         file.write_all_at(&bytes, 0).ok()?;
-        // SAFETY: nobody else has the file.
-        let file = unsafe { Mmap::map(&file).ok()? };
-        let first = Elf::parse(&*file).ok()?.segments().next()?.address();
+        let file = Opened::now(&file)?;
+        let first = file.elf()?.segments().next()?.address();
         Some(Mapped {
             path: mapping.path.clone(),
             range: mapping.range.clone(),
@@ -177,10 +164,8 @@ impl Mapped {
         } else {
             File::open(process::readable(pid, &code.path)).or_else(|_| File::open(by_mapping))
         };
-        // SAFETY: read only; a file that is truncated in between ends this process, as it would end the process that
-        // runs it.
-        let file = unsafe { Mmap::map(&file.ok()?).ok()? };
-        let elf = Elf::parse(&*file).ok()?;
+        let file = Opened::of(&file.ok()?)?;
+        let elf = file.elf()?;
         let segment = elf.segments().find(|segment| {
             let (offset, bytes) = segment.file_range();
             (offset & !4095..offset.saturating_add(bytes)).contains(&code.offset)
@@ -196,7 +181,7 @@ impl Mapped {
             path: code.path.clone(),
             range: first.range.start..last.range.end,
             bias,
-            file: Arc::new(file),
+            file,
         })
     }
 
@@ -217,38 +202,18 @@ impl Mapped {
     }
 
     fn elf(&self) -> Option<Elf<'_>> {
-        Elf::parse(&**self.file).ok()
+        self.file.elf()
     }
 
     /// Where a function of this name lies in the process.
     pub fn function(&self, name: &str) -> Option<u64> {
-        let elf = self.elf()?;
-        let mut defined = elf
-            .dynamic_symbols()
-            .filter(|symbol| !symbol.is_undefined());
-        let found = defined.find(|symbol| symbol.name() == Ok(name))?;
-        Some(found.address().wrapping_add(self.bias))
+        let address = self.file.defined(name)?;
+        Some(address.wrapping_add(self.bias))
     }
 
-    /// All functions that it exports, by address.
-    pub fn exports(&self) -> Vec<Export> {
-        let Some(elf) = self.elf() else {
-            return Vec::new();
-        };
-        let symbols = elf
-            .dynamic_symbols()
-            .filter(|symbol| symbol.is_definition());
-        let mut exports: Vec<Export> = symbols
-            .filter_map(|symbol| {
-                let low = symbol.address().wrapping_add(self.bias);
-                let name = symbol.name().ok()?.to_owned();
-                let high = low.checked_add(symbol.size())?;
-                let range = low..high;
-                (!range.is_empty()).then_some(Export { range, name })
-            })
-            .collect();
-        exports.sort_by_key(|export| export.range.start);
-        exports
+    /// What it exports, by address: by the file's addresses.
+    pub(crate) fn exports(&self) -> &[Export] {
+        self.file.exports()
     }
 
     /// Its build id.
@@ -256,19 +221,9 @@ impl Mapped {
         Some(self.elf()?.build_id().ok()??.to_owned())
     }
 
-    /// Where these bytes of code lie in the process, first.
-    pub fn find(&self, wanted: &[u8]) -> Option<u64> {
-        let elf = self.elf()?;
-        let text = elf.section_by_name(".text")?;
-        let data = text.data().ok()?;
-        let at = data
-            .windows(wanted.len())
-            .position(|bytes| bytes == wanted)?;
-        Some(
-            text.address()
-                .wrapping_add(at as u64)
-                .wrapping_add(self.bias),
-        )
+    /// Where code lies in the process that returns from a signal's handler.
+    pub(crate) fn leave(&self) -> Option<u64> {
+        Some(self.file.leave()?.wrapping_add(self.bias))
     }
 
     /// Where a section lies by the file's addresses, and what it holds. The table of sections may say anything: nothing that runs
@@ -278,7 +233,7 @@ impl Mapped {
         let section = elf.section_by_name(name)?;
         let (offset, bytes) = section.file_range()?;
         let range = offset as usize..offset.checked_add(bytes)? as usize;
-        self.file.get(range.clone())?;
+        self.file.bytes().get(range.clone())?;
         let low = section.address();
         let part = Part {
             file: self.file.clone(),

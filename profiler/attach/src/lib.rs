@@ -39,6 +39,7 @@ pub mod jvm;
 mod loader_lock;
 mod mounting;
 pub mod namespace;
+mod opened;
 mod permission;
 pub mod process;
 mod safe_point;

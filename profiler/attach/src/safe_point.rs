@@ -11,7 +11,8 @@ use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, Unw
 
 use crate::arch::frame::{RETURN, interrupted_by_handler};
 use crate::arch::registers::Registers;
-use crate::files::{Export, Mapped, Part};
+use crate::files::{Mapped, Part};
+use crate::opened::Export;
 use crate::process::{self, Mapping};
 use crate::stacks::TRAMPOLINE_RETURN_AT;
 use crate::tracer::Memory;
@@ -93,23 +94,21 @@ const MALLOC: &str = "malloc";
 pub type Danger = String;
 
 /// Knowledge about the code of a process.
-pub struct SafePoints {
+pub struct SafePoints<'a> {
     unwinder: UnwinderNative<Part, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
-    files: Vec<Code>,
+    files: Vec<Code<'a>>,
     /// Code of no file, where an agent's trampolines lie.
     anonymous: Vec<std::ops::Range<u64>>,
     /// Code of files that cannot be read, and their names.
     unread: Vec<(std::ops::Range<u64>, String)>,
 }
 
-struct Code {
-    range: std::ops::Range<u64>,
+struct Code<'a> {
+    file: &'a Mapped,
     role: Role,
-    name: String,
+    name: &'a str,
     unwindable: bool,
-    /// Exports of the C library only.
-    exports: Vec<Export>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,36 +135,28 @@ fn role(file: &Mapped) -> Role {
     }
 }
 
-impl SafePoints {
+impl<'a> SafePoints<'a> {
     /// Reads what is needed of the files.
-    pub fn new(files: &[Mapped], mappings: &[Mapping]) -> SafePoints {
+    pub fn new(files: &'a [Mapped], mappings: &[Mapping]) -> SafePoints<'a> {
         let mut unwinder = UnwinderNative::new();
-        let code = |file: &Mapped| {
+        let code = |file: &'a Mapped| {
             let module = file.unwind_module();
             let unwindable = module.is_some();
             if let Some(module) = module {
                 unwinder.add_module(module);
             }
-            let role = role(file);
-            let exports = if role == Role::CLibrary {
-                file.exports()
-            } else {
-                Vec::new()
-            };
-            let name = process::file_name(&file.path).to_owned();
             Code {
-                range: file.range.clone(),
-                role,
-                name,
+                file,
+                role: role(file),
+                name: process::file_name(&file.path),
                 unwindable,
-                exports,
             }
         };
         let files: Vec<Code> = files.iter().map(code).collect();
         let executable = || mappings.iter().filter(|mapping| mapping.executable);
         let anonymous = executable().filter(|mapping| mapping.path.is_empty());
         let anonymous = anonymous.map(|mapping| mapping.range.clone()).collect();
-        let is_read = |at| files.iter().any(|file| file.range.contains(&at));
+        let is_read = |at| files.iter().any(|code| code.file.range.contains(&at));
         let unread =
             executable().filter(|one| one.path.starts_with('/') && !is_read(one.range.start));
         let unread = unread.map(|one| (one.range.clone(), one.unreadable()));
@@ -276,7 +267,11 @@ impl SafePoints {
         let mut address = address;
         for _ in 0..=4 {
             let at = address.address_for_lookup();
-            if let Some(file) = self.files.iter().position(|file| file.range.contains(&at)) {
+            if let Some(file) = self
+                .files
+                .iter()
+                .position(|code| code.file.range.contains(&at))
+            {
                 let mut code = [0; RETURN.len()];
                 let returns = memory.read(address.address(), &mut code).is_ok() && code == RETURN;
                 if !returns && !self.files[file].unwindable {
@@ -311,24 +306,29 @@ impl SafePoints {
         self.files[frame.file].name.contains("evenkeel")
     }
 
-    fn is_one_of(&self, frame: &Frame, names: &[&str]) -> bool {
-        let exports = &self.files[frame.file].exports;
-        let mut here = exports
+    /// What the C library exports there.
+    fn exported(&self, frame: &Frame) -> impl Iterator<Item = &'a Export> {
+        let code = &self.files[frame.file];
+        let exports = match code.role {
+            Role::CLibrary => code.file.exports(),
+            _ => &[],
+        };
+        let at = frame.at.wrapping_sub(code.file.bias);
+        exports
             .iter()
-            .filter(|export| export.range.contains(&frame.at));
-        here.any(|export| {
+            .filter(move |export| export.range.contains(&at))
+    }
+
+    fn is_one_of(&self, frame: &Frame, names: &[&str]) -> bool {
+        self.exported(frame).any(|export| {
             names.contains(&export.name.trim_start_matches('_')) || names.contains(&&*export.name)
         })
     }
 
     fn function(&self, frame: &Frame) -> String {
-        let file = &self.files[frame.file];
-        let found = file
-            .exports
-            .iter()
-            .find(|export| export.range.contains(&frame.at));
+        let found = self.exported(frame).next();
         let name = found.map_or("a function", |export| export.name.trim_start_matches('_'));
-        format!("{name} of {}", file.name)
+        format!("{name} of {}", self.files[frame.file].name)
     }
 }
 

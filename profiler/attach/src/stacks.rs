@@ -1,6 +1,6 @@
 //! The functions that are active on a thread: on a copy of its stack, or on the stack of one that is blocked.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use framehop::{
 };
 
 use crate::arch::registers;
-use crate::files::{Export, Loaded, Mapped, Part};
+use crate::files::{Loaded, Mapped, Part};
 use crate::process::{self, Mapping};
 use crate::tracer::Memory;
 
@@ -53,7 +53,6 @@ pub struct CodeFile {
     /// Which it is.
     pub loaded: Loaded,
     mapped: Mapped,
-    exports: OnceCell<Vec<Export>>,
 }
 
 /// An address in a file.
@@ -167,7 +166,6 @@ impl Code {
                     build_id: mapped.build_id(),
                 },
                 mapped,
-                exports: OnceCell::new(),
             })
         });
         Code {
@@ -292,11 +290,7 @@ impl Code {
 impl CodeAddress {
     /// The function there that the file exports: cheaper than to read all of its symbols.
     pub fn exported(&self) -> Option<&str> {
-        let CodeFile {
-            mapped, exports, ..
-        } = &*self.file;
-        let exports = exports.get_or_init(|| mapped.exports());
-        let at = self.address.wrapping_add(mapped.bias);
+        let (exports, at) = (self.file.mapped.exports(), self.address);
         // Ranges may lie inside of each other; those that begin nearest come first.
         let end = exports.partition_point(|export| export.range.start <= at);
         let mut before = exports[..end].iter().rev().take(NESTED_MAX);
