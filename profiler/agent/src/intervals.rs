@@ -293,6 +293,7 @@ pub fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
 /// Ends the open interval.
 pub fn finish(thread: &mut Thread, now: u64) {
     let (was_recorded, was_probed) = (thread.interval.is_recorded(), thread.active != 0);
+    rings::note_end(thread);
     end_recording(thread);
     if !was_recorded {
         if rings::is_own(thread) {

@@ -263,11 +263,19 @@ pub fn publish_all(thread: &Thread) {
     unsafe { (*thread.ring).publish() };
 }
 
-/// Notes when the thread's open interval began, ticks; 0 once none is open.
+/// Notes when the thread's open interval began, ticks; 0 once none is open. One that is open is left.
 pub fn note_open(thread: &Thread, since: u64) {
     // SAFETY: null, or a ring, which stays mapped.
     if let Some(ring) = unsafe { thread.ring.as_ref() } {
-        ring.open_since.store(since, Relaxed);
+        ring.note_open(since);
+    }
+}
+
+/// Notes that the thread's open interval has ended.
+pub fn note_end(thread: &Thread) {
+    // SAFETY: null, or a ring, which stays mapped.
+    if let Some(ring) = unsafe { thread.ring.as_ref() } {
+        ring.note_end();
     }
 }
 

@@ -25,6 +25,17 @@ pub struct Arena {
     refused: Option<RingsRefused>,
 }
 
+/// What a thread says of its intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// When the open one began, ticks; 0 while none is open.
+    pub open_since: u64,
+    /// How many were left before their end.
+    pub left: u64,
+    /// When the last of these began, ticks.
+    pub left_since: u64,
+}
+
 impl Arena {
     /// Makes an arena. Its memory is taken on first use.
     ///
@@ -206,13 +217,28 @@ impl Arena {
         }
     }
 
-    /// Intervals that are open, without those that have a key: the ring of each one's thread, and when it began, ticks.
-    pub fn open_intervals(&self) -> impl Iterator<Item = (usize, u64)> {
+    /// What the thread of a ring says of its intervals at one moment.
+    pub fn progress(&self, ring: usize) -> Progress {
+        let ring = self.ring(ring);
+        loop {
+            let now = Progress {
+                open_since: ring.open_since.load(Acquire),
+                left: ring.left.load(Acquire),
+                left_since: ring.left_since.load(Acquire),
+            };
+            if ring.open_since.load(Relaxed) == now.open_since {
+                return now;
+            }
+        }
+    }
+
+    /// Intervals that are open, without those that have a key, by the ring of each one's thread.
+    pub fn open_intervals(&self) -> impl Iterator<Item = (usize, Progress)> {
         let count = self.control().rings.load(Relaxed) as usize;
         let rings = (0..count).map(|index| (index, self.ring(index)));
         let live = rings.filter(|(_, ring)| ring.state.load(Relaxed) == RingState::Live as u32);
-        let open = live.map(|(index, ring)| (index, ring.open_since.load(Relaxed)));
-        open.filter(|&(_, since)| since != 0)
+        let open = live.map(|(index, _)| (index, self.progress(index)));
+        open.filter(|(_, now)| now.open_since != 0)
     }
 
     /// The record words of ring `index`.

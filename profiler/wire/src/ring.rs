@@ -66,6 +66,10 @@ pub struct RingHeader {
     /// Producer: when the thread's open interval began, ticks; 0 while none is open. The session looks at intervals that take long
     /// while they last.
     pub open_since: AtomicU64,
+    /// Producer: intervals that were open and did not end: another began on the thread, or their function was left. It only grows.
+    pub left: AtomicU64,
+    /// Producer: when the last of these began, ticks.
+    pub left_since: AtomicU64,
     /// Producer: where the thread's calls in flight lie in its process ([`crate::in_flight`]); 0 while it has none.
     pub in_flight_at: AtomicU64,
     /// Consumer: the producer stops here.
@@ -79,6 +83,21 @@ pub struct RingHeader {
 }
 
 impl RingHeader {
+    /// Producer: an interval begins, at these ticks, or none is open any more (0). One that has not ended is left.
+    pub fn note_open(&self, since: u64) {
+        let before = self.open_since.load(Relaxed);
+        if before != 0 {
+            self.left_since.store(before, Relaxed);
+            self.left.store(self.left.load(Relaxed) + 1, Relaxed);
+        }
+        self.open_since.store(since, Release);
+    }
+
+    /// Producer: the open interval has ended.
+    pub fn note_end(&self) {
+        self.open_since.store(0, Release);
+    }
+
     /// Producer: an interval begins whose first record lies at `begin`; what came before is settled.
     pub fn open(&self, begin: u64) {
         self.published.store(begin, Release);

@@ -56,6 +56,7 @@ impl Session<'_> {
     }
 
     fn stop(&mut self) -> Ending {
+        self.stacks.take_rest(&mut self.records);
         self.note_rare_intervals();
         self.await_calibration();
         self.target.filters.watch_all(&self.records.arena);

@@ -18,6 +18,16 @@ use copied::{CopiedStacks, Seen};
 /// Age from which an interval is slow as long as too few have ended to tell.
 const SLOW_AT_FIRST: Duration = Duration::from_millis(10);
 
+fn record(stack: &crate::slow::SlowStack, records: &mut Records) {
+    let names = stack.path.iter().map(|step| step.name.clone());
+    records.sink.slow_stack(&SlowStack {
+        functions: names.collect(),
+        interval: stack.interval,
+        age: stack.age,
+        unseen: stack.unseen,
+    });
+}
+
 /// What stacks have shown.
 #[derive(Default)]
 pub struct Stacks {
@@ -50,18 +60,21 @@ impl Stacks {
         let at_first = SLOW_AT_FIRST.as_nanos() as f64 * records.clock.ticks_per_ns();
         let bound = self.slow_from.unwrap_or(at_first as u64);
         let (scope, processes) = (&refiner.scope, &mut self.processes);
-        let seen = self
+        let polled = self
             .slow
             .poll(bound, scope, &records.arena, modules, processes);
-        for stack in seen {
-            let names = stack.path.iter().map(|step| step.name.clone());
-            records.sink.slow_stack(&SlowStack {
-                functions: names.collect(),
-                interval: stack.interval,
-                age: stack.age,
-                unseen: stack.unseen,
-            });
-            refiner.note_slow(&stack);
+        for stack in &polled.ended {
+            record(stack, records);
+        }
+        for stack in &polled.promising {
+            refiner.note_slow(stack);
+        }
+    }
+
+    /// At the end of the run: what intervals have shown that are open yet.
+    pub fn take_rest(&mut self, records: &mut Records) {
+        for stack in self.slow.rest(&records.arena) {
+            record(&stack, records);
         }
     }
 }

@@ -15,11 +15,13 @@
 //!
 //! ```text
 //! due    which intervals are looked at, and when again
+//! held   their stacks, until they have ended
 //! look   the stack of a thread
 //! paths  the functions on it
 //! ```
 
 mod due;
+mod held;
 mod look;
 mod paths;
 
@@ -34,6 +36,7 @@ use crate::location::Location;
 use crate::modules::Modules;
 use crate::processes::Processes;
 use due::{Due, DueIntervals};
+use held::Held;
 use look::{Look, Running};
 pub use paths::{Files, Step};
 
@@ -63,6 +66,7 @@ pub struct SlowStack {
 #[derive(Default)]
 pub struct SlowIntervals {
     due: DueIntervals,
+    held: Held,
     files: Files,
     running: Vec<Running>,
     /// When to poll again.
@@ -79,8 +83,17 @@ pub struct Refused {
     pub why: String,
 }
 
+/// Results of a poll.
+#[derive(Default)]
+pub struct Polled {
+    /// Stacks of intervals that have ended.
+    pub ended: Vec<SlowStack>,
+    /// Stacks to expand along: new ones, if the intervals are likely to end.
+    pub promising: Vec<SlowStack>,
+}
+
 impl SlowIntervals {
-    /// Stacks that were seen since the last call, which should be recent. `bound`: duration, in ticks, from which on an
+    /// What was seen since the last call, which should be recent. `bound`: duration, in ticks, from which on an
     /// interval is slow.
     pub fn poll(
         &mut self,
@@ -89,30 +102,49 @@ impl SlowIntervals {
         arena: &Arena,
         modules: &mut Modules,
         processes: &mut Processes,
-    ) -> Vec<SlowStack> {
+    ) -> Polled {
         let began = Instant::now();
         let mut seen = self.sampled(arena, processes);
         if self.next.is_none_or(|next| began >= next) {
-            for due in self.due.poll(
-                &arena.open_intervals().collect::<Vec<_>>(),
-                bound,
-                now_ticks(),
-            ) {
-                seen.extend(self.look(due, arena, processes));
+            let open = arena.open_intervals();
+            let open: Vec<_> = open.map(|(ring, now)| (ring, now.open_since)).collect();
+            for due in self.due.poll(&open, bound, now_ticks()) {
+                let now = arena.progress(due.ring);
+                if now.open_since == due.since {
+                    self.held.expect(due.ring, due.since, now.left);
+                    seen.extend(self.look(due, arena, processes));
+                }
             }
             let rest = (PART_OF_TIME * began.elapsed()).min(REST_MAX);
             self.next = Some(began + PERIOD.max(rest));
         }
-        let stacks = seen.into_iter().filter_map(|(due, calls)| {
+        let mut polled = Polled::default();
+        for (due, calls) in seen {
             let path = self.files.path(&calls.calls, scope, arena, modules);
-            (!path.is_empty()).then(|| SlowStack {
+            if path.is_empty() {
+                continue;
+            }
+            let stack = SlowStack {
                 interval: self.due.note_seen(&due),
                 path,
                 age: due.age,
                 unseen: due.unseen,
-            })
-        });
-        stacks.collect()
+            };
+            self.held.hold(due.ring, due.since, stack.clone());
+            polled.promising.push(stack);
+        }
+        polled.ended = self.held.settle(|ring| arena.progress(ring));
+        if self.held.are_mostly_left() {
+            polled.promising.clone_from(&polled.ended);
+        }
+        polled
+    }
+
+    /// At the end: stacks of intervals that have ended since the last call, or are open yet.
+    pub fn rest(&mut self, arena: &Arena) -> Vec<SlowStack> {
+        let mut rest = self.held.settle(|ring| arena.progress(ring));
+        rest.append(&mut self.held.rest());
+        rest
     }
 
     /// Whether a thread is being sampled, so that a stack may arrive soon.
