@@ -287,4 +287,9 @@ fn a_beginning_that_is_called_again_before_the_end() {
         "{:#}",
         profile["discarded_by_reason"]
     );
+    // The pause is in intervals that are left: it makes none slow.
+    let paths = profile["slow_stacks"]["paths"].as_array();
+    let mut functions = paths.into_iter().flatten();
+    let pauses = functions.any(|path| path["functions"].to_string().contains("sleep"));
+    assert!(!pauses, "{:#}", profile["slow_stacks"]);
 }

@@ -139,7 +139,7 @@ fn timed_inside(finding: &Finding) -> Option<String> {
     Some(format!(
         "Inside of it, timed in round {} ({}): {}, {} of its share.",
         inside.round,
-        counted(inside.intervals, "interval"),
+        units::counted(inside.intervals, "interval"),
         names::path(&inside.functions, PATH_WIDTH),
         units::whole_percent(inside.of_share.min(1.0)),
     ))
@@ -152,7 +152,7 @@ fn seen_inside(finding: &Finding) -> Option<String> {
     Some(format!(
         "Inside of it, seen in {} of {} of slow intervals: {path}.",
         units::count(inside.stacks),
-        counted(inside.of_stacks, "stack"),
+        units::counted(inside.of_stacks, "stack"),
     ))
 }
 
@@ -162,15 +162,9 @@ fn seen_only(finding: &Finding) -> Option<String> {
     Some(format!(
         "Seen in {} of {} of slow intervals, but not timed: {}. Profile for longer to know its share.",
         units::count(inside.stacks),
-        counted(inside.of_stacks, "stack"),
+        units::counted(inside.of_stacks, "stack"),
         names::path(&inside.functions, PATH_WIDTH),
     ))
-}
-
-/// A number with a noun: `1 stack`, `2 stacks`.
-pub(crate) fn counted(number: u64, one: &str) -> String {
-    let many = if number == 1 { "" } else { "s" };
-    format!("{} {one}{many}", units::count(number))
 }
 
 /// Where a holder is: in a function, or in a state, which has a name of several words.

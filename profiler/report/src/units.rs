@@ -118,6 +118,12 @@ pub fn time_of_day(unix_ns: u64) -> String {
     format!("{hours:02}:{minutes:02}:{seconds:02}.{:03}", ms % 1000)
 }
 
+/// A number with a noun: `1 stack`, `2 stacks`.
+pub fn counted(number: u64, one: &str) -> String {
+    let many = if number == 1 { "" } else { "s" };
+    format!("{} {one}{many}", count(number))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -406,13 +406,18 @@ pub fn explains_a_part(profile: &Profile) -> String {
     let Some(missing) = profile.explains_a_part() else {
         return String::new();
     };
-    let intervals = units::count(missing.intervals);
+    let intervals = units::counted(missing.intervals, "slow interval");
     let which = match missing.slower_than_ns > 0.0 {
         true => format!(
-            "{intervals} slow intervals, those over {},",
+            "{intervals} of more than {}",
             units::duration(missing.slower_than_ns)
         ),
         false => "Intervals that it has too few of".to_owned(),
+    };
+    let hold = if missing.intervals == 1 {
+        "holds"
+    } else {
+        "hold"
     };
     let skipped = match profile.sampled_out > 0 {
         true => {
@@ -421,7 +426,7 @@ pub fn explains_a_part(profile: &Profile) -> String {
         false => " Another round of refinement timed them: profile for longer.",
     };
     format!(
-        "{} of the variance of all intervals is explained below. {which} hold the other {}.{skipped}",
+        "{} of the variance of all intervals is explained below. {which} {hold} the other {}.{skipped}",
         units::percent(1.0 - missing.share),
         units::percent(missing.share),
     )

@@ -34,8 +34,10 @@ pub(super) fn render(profile: &Profile, paths: &Paths, style: &Style) -> Option<
     }
     let left_out = cohorts.nodes.len();
     if !style.cohorts {
-        let text =
-            format!("  {left_out} call paths with `evenkeel report FILE --cohorts` or --json");
+        let text = format!(
+            "  {} with `evenkeel report FILE --cohorts` or --json",
+            units::counted(left_out as u64, "call path")
+        );
         out.push_str(&style.paint().dim(&text));
         out.push('\n');
     }

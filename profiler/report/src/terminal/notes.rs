@@ -46,8 +46,8 @@ pub(super) fn unpatched(profile: &Profile, style: &Style) -> Option<String> {
     let mut by_reason: Vec<_> = by_reason.into_iter().collect();
     by_reason.sort_by_key(|(_, sites)| std::cmp::Reverse(sites.len()));
     let remark = format!(
-        "{} call sites; their time counts as their caller's own",
-        units::count(profile.unpatched.len() as u64)
+        "{}; their time counts as their caller's own",
+        units::counted(profile.unpatched.len() as u64, "call site")
     );
     let mut out = title("NOT TIMED", &remark, style);
     for (reason, sites) in by_reason {

@@ -4,7 +4,7 @@ use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::slow::model::SlowPath;
 
 use super::style::{Style, title};
-use crate::findings::counted;
+use crate::units::counted;
 use crate::{fit, names, units};
 
 /// Columns before the path.
