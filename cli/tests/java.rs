@@ -262,6 +262,87 @@ fn a_running_jvm_is_attached_to_again_and_again() {
     }
 }
 
+/// The share of all nodes of this name in a tree.
+fn share_of(node: &Value, name: &str) -> f64 {
+    if node["name"] == *name {
+        return node["share"].as_f64().expect("a number");
+    }
+    let children = node["children"].as_array().into_iter().flatten();
+    children.map(|child| share_of(child, name)).sum()
+}
+
+/// The waits that the program makes, by the number of the stage.
+const WAITS: [&str; 4] = [
+    "waiting for the monitor of Planted$Waits$Account",
+    "parked for java.util.concurrent.locks.ReentrantLock$NonfairSync",
+    "waiting in Object.wait of Planted$Waits$Mailbox",
+    "stopped for garbage collection",
+];
+
+#[test]
+fn waits_are_findings_with_the_shares_that_the_program_measured() {
+    for jdk in jdks() {
+        let place = Place::new();
+        compile(&place, &jdk);
+        let interval = "Planted$Waits.handle";
+        let mut command = place.evenkeel(["profile", "--interval", interval, "--waits"]);
+        command
+            .args([
+                "--sampling",
+                "all",
+                "--json",
+                "run.json",
+                "-o",
+                "run.keel",
+                "--",
+            ])
+            .arg(jdk.join("bin/java"))
+            .args([
+                "-XX:+UseSerialGC",
+                "-Xmx64m",
+                "-cp",
+                ".",
+                "Planted",
+                "waits",
+            ])
+            .env("UNTIL", place.file("enough"))
+            .env("TIMES", place.file("times"));
+        let enough = place.file("enough");
+        let run = finish_hearing(command.spawn().unwrap(), move |line| {
+            if has_opened_all(line) {
+                std::thread::sleep(std::time::Duration::from_secs(4));
+                std::fs::write(&enough, "").unwrap();
+            }
+        });
+        let run = run.ended(0);
+        let profile = place.json("run.json");
+        let all = measured(&place);
+        let intervals = profiled(&all, &profile);
+        let findings = profile["findings"].as_array().expect("a list");
+        for (number, wait) in WAITS.into_iter().enumerate() {
+            let expected = share(intervals, number);
+            let found = share_of(&profile["tree"], wait);
+            assert!(
+                (found - expected).abs() <= 0.06,
+                "{wait}: {found}, and its stage had {expected}: {}",
+                run.stderr
+            );
+            let is_finding = findings.iter().any(|finding| finding["function"] == wait);
+            assert!(is_finding || expected < 0.06, "{wait}: {findings:?}");
+        }
+        // Who unparked is known by the JVM's own call.
+        let waits = profile["waits"].as_array().expect("a list");
+        let parked = waits.iter().find(|wait| {
+            let waiter = wait["waiter"].as_str().unwrap_or_default();
+            waiter.contains("parked for") && wait["holder"].is_string()
+        });
+        assert!(parked.is_some(), "{waits:?}");
+        let again = place.run(["report", "--json", "run.keel"]).ended(0);
+        let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
+        assert_eq!(again["tree"], profile["tree"]);
+    }
+}
+
 #[test]
 fn intervals_have_classes_by_an_argument() {
     for jdk in jdks() {
@@ -322,7 +403,11 @@ fn unprofilable_methods_are_refused_with_a_remedy() {
             &[],
             &["no argument for label=text:1", "(Ljava/util/Random;)[J"],
         );
-        refused(INTERVAL, &["--waits"], &["--waits is for native functions"]);
+        refused(
+            INTERVAL,
+            &["--manual"],
+            &["--manual is for native functions"],
+        );
         refused("java.lang.Runnable.run", &[], &["may be abstract"]);
         running.end(&place);
     }

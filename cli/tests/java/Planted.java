@@ -1,13 +1,18 @@
+import com.sun.management.GarbageCollectorMXBean;
+import com.sun.management.GcInfo;
 import java.io.BufferedWriter;
 import java.io.File;
 import java.io.FileWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntConsumer;
 
 /**
@@ -16,6 +21,7 @@ import java.util.function.IntConsumer;
  *
  * java Planted virtual     on virtual threads
  * java Planted labelled    intervals of two classes (Labelled), whose stages are one
+ * java Planted waits       intervals whose stages wait (Waits)
  */
 public final class Planted {
     static final String[] STAGES = {"throughLambdas", "throughExceptions", "recursive", "shared", "locked"};
@@ -30,7 +36,7 @@ public final class Planted {
         holder.setDaemon(true);
         holder.start();
         String mode = arguments.length > 0 ? arguments[0] : "";
-        Runnable worker = mode.equals("labelled") ? Labelled::serve : Planted::serve;
+        Runnable worker = mode.equals("labelled") ? Labelled::serve : mode.equals("waits") ? Waits::serve : Planted::serve;
         boolean isVirtual = mode.equals("virtual");
         Thread thread = isVirtual
             ? (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, worker)
@@ -163,6 +169,165 @@ public final class Planted {
 
         static void order(long micros, String name, Speed speed, Object other) {
             work((int) micros);
+        }
+    }
+
+    /** Intervals that wait for a monitor, parked, in Object.wait, and for garbage collections. */
+    static final class Waits {
+        static final class Account { }
+
+        static final class Mailbox {
+            int micros;
+        }
+
+        static final Account ACCOUNT = new Account();
+        static final Mailbox MAILBOX = new Mailbox();
+        static final ReentrantLock JOURNAL = new ReentrantLock();
+        static boolean isCollected;
+        /** What a collection has to look at. */
+        static final List<Object> LIVE = new LinkedList<>();
+
+        static void serve() {
+            for (int i = 0; i < 100_000; i++) {
+                LIVE.add(new int[1]);
+            }
+            start(Waits::holdAccount);
+            start(Waits::holdJournal);
+            start(Waits::answer);
+            Random random = new Random(11);
+            Times times = new Times();
+            while (!ends) {
+                long[] begun = handle(random);
+                // The time until all threads have stopped is no part of a collection.
+                begun[4] = begun[3] + (isCollected ? collected() : 0);
+                isCollected = false;
+                times.add(begun);
+            }
+            times.write();
+        }
+
+        /** Nanoseconds of the last collection, by the JVM's own measurement. */
+        static long collected() {
+            long last = 0;
+            long end = -1;
+            for (GarbageCollectorMXBean collector : ManagementFactory.getPlatformMXBeans(GarbageCollectorMXBean.class)) {
+                GcInfo info = collector.getLastGcInfo();
+                if (info != null && info.getEndTime() > end) {
+                    end = info.getEndTime();
+                    last = info.getDuration() * 1_000_000;
+                }
+            }
+            return last;
+        }
+
+        static void start(Runnable work) {
+            Thread thread = new Thread(work);
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        static long[] handle(Random random) {
+            long[] begun = new long[STAGES.length + 1];
+            begun[0] = System.nanoTime();
+            debit();
+            begun[1] = System.nanoTime();
+            write();
+            begun[2] = System.nanoTime();
+            ask(random.nextInt(3000));
+            begun[3] = System.nanoTime();
+            collect(random.nextInt(30) == 0);
+            begun[4] = System.nanoTime();
+            work(100);
+            begun[5] = System.nanoTime();
+            return begun;
+        }
+
+        static void debit() {
+            synchronized (ACCOUNT) {
+                work(10);
+            }
+        }
+
+        static void write() {
+            JOURNAL.lock();
+            try {
+                work(10);
+            } finally {
+                JOURNAL.unlock();
+            }
+        }
+
+        static void ask(int micros) {
+            synchronized (MAILBOX) {
+                MAILBOX.micros = 1 + micros;
+                MAILBOX.notifyAll();
+                while (MAILBOX.micros != 0) {
+                    await(MAILBOX);
+                }
+            }
+        }
+
+        static void collect(boolean isDue) {
+            if (isDue) {
+                System.gc();
+                isCollected = true;
+            }
+        }
+
+        static void holdAccount() {
+            Random random = new Random(12);
+            while (true) {
+                synchronized (ACCOUNT) {
+                    work(random.nextInt(4000));
+                }
+                pause();
+            }
+        }
+
+        static void holdJournal() {
+            Random random = new Random(13);
+            while (true) {
+                JOURNAL.lock();
+                try {
+                    work(random.nextInt(4000));
+                } finally {
+                    JOURNAL.unlock();
+                }
+                pause();
+            }
+        }
+
+        static void answer() {
+            while (true) {
+                int micros;
+                synchronized (MAILBOX) {
+                    while (MAILBOX.micros == 0) {
+                        await(MAILBOX);
+                    }
+                    micros = MAILBOX.micros;
+                }
+                work(micros);
+                synchronized (MAILBOX) {
+                    MAILBOX.micros = 0;
+                    MAILBOX.notifyAll();
+                }
+            }
+        }
+
+        static void await(Object monitor) {
+            try {
+                monitor.wait();
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+
+        static void pause() {
+            try {
+                Thread.sleep(4);
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
         }
     }
 

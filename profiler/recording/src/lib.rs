@@ -65,8 +65,8 @@ use serde::{Deserialize, Serialize};
 pub const MAGIC: &[u8; 8] = b"EVENKEEL";
 /// The newest version of the format that this program reads. 2: records of waits, passes. 3: a longer reason why a
 /// thread did not run, with its waker. 4: several recordings in one file. 5: sums instead of records. 6: intervals
-/// with weights.
-pub const VERSION: u32 = 6;
+/// with weights. 7: waits of Java.
+pub const VERSION: u32 = 7;
 
 /// What explains the records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -12,8 +12,10 @@
 //! Join      the descriptor of the arena (SCM_RIGHTS), [helper] -> Joined base, probes_max, left_behind | Failed why
 //! Find      [name]                        -> Classes [(number, name, is_modifiable)]
 //! Rewrite   [number]                      -> (Class number, bytes -> Rewritten bytes)*, Changed ns, hook_ns | Failed why
-//! Switch    generation, begin, [byte]     -> Ok              the probes from `begin` on are on (1) or off (0)
+//! Switch    generation, begin, [byte]     -> Ok              the probes from `begin` on are on ([`ON`] ..) or off (0)
 //! Suspend                                 -> Ok              intervals are only counted until the next Switch
+//! Waits     first, count                  -> Ok | Failed why    waits are calls of the probes from `first` on
+//! WaitNames                               -> WaitNames [(number of the probe behind `first`, wait, class name)]
 //! Sample    times, period_us, frames      -> Samples [(age_ticks, [method])], [(method, class number, name, descriptor, class name, flags)]
 //! Leave                                   -> Ok              all probes are off, and the session is over
 //! Done
@@ -34,6 +36,44 @@ pub const HELPER_CLASS: &str = "java/lang/EvenkeelProbe";
 
 /// Longest message; a longer one does not come from evenkeel.
 pub const MESSAGE_MAX: usize = 64 << 20;
+
+/// A probe is on.
+pub const ON: u8 = 1;
+/// A probe is on, and its call is one that blocks.
+pub const BLOCKS: u8 = 2;
+/// A probe is on, and its call parks the thread.
+pub const PARKS: u8 = 3;
+/// A probe is on, and its method unparks the thread that is its argument.
+pub const UNPARKS: u8 = 4;
+
+/// Waits of the JVM's own making.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum JavaWait {
+    /// All threads stand still while garbage is collected.
+    Collection = 0,
+    /// For a monitor that another thread has.
+    Monitor = 1,
+    /// In `Object.wait`.
+    Notified = 2,
+    /// In `LockSupport.park`.
+    Parked = 3,
+}
+
+impl JavaWait {
+    /// All, in the order of their numbers.
+    pub const ALL: [JavaWait; 4] = [
+        JavaWait::Collection,
+        JavaWait::Monitor,
+        JavaWait::Notified,
+        JavaWait::Parked,
+    ];
+
+    /// The wait of this number.
+    pub fn of(number: u8) -> Option<JavaWait> {
+        JavaWait::ALL.get(number as usize).copied()
+    }
+}
 
 /// Requests of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +97,10 @@ pub enum Request {
     Done = 8,
     /// In answer to [`Answer::Class`].
     Rewritten = 9,
+    /// Record waits as calls of probes that are reserved for them.
+    Waits = 10,
+    /// Which classes do the reserved probes stand for?
+    WaitNames = 11,
 }
 
 /// Answers of the agent.
@@ -77,6 +121,8 @@ pub enum Answer {
     Changed = 6,
     /// To [`Request::Sample`].
     Samples = 7,
+    /// To [`Request::WaitNames`].
+    WaitNames = 8,
 }
 
 impl Request {
@@ -84,7 +130,7 @@ impl Request {
     pub fn of(number: u8) -> Option<Request> {
         use Request::*;
         let all = [
-            Join, Find, Rewrite, Switch, Suspend, Sample, Leave, Done, Rewritten,
+            Join, Find, Rewrite, Switch, Suspend, Sample, Leave, Done, Rewritten, Waits, WaitNames,
         ];
         all.into_iter().find(|&request| request as u8 == number)
     }
@@ -94,7 +140,9 @@ impl Answer {
     /// The answer of this number.
     pub fn of(number: u8) -> Option<Answer> {
         use Answer::*;
-        let all = [Ok, Failed, Joined, Classes, Class, Changed, Samples];
+        let all = [
+            Ok, Failed, Joined, Classes, Class, Changed, Samples, WaitNames,
+        ];
         all.into_iter().find(|&answer| answer as u8 == number)
     }
 }

@@ -91,11 +91,17 @@ pub enum Kind {
     Interval = 21,
     /// Something that no agent announced: only the kernel saw the wait. Agents write none of it.
     Unannounced = 22,
+    /// The monitor of a Java object.
+    Monitor = 23,
+    /// A Java thread that is parked: the object is the thread.
+    Park = 24,
+    /// A garbage collection, for which all Java threads stand still.
+    Collection = 25,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 22] = [
+    pub const ALL: [Kind; 25] = [
         Kind::Mutex,
         Kind::ReadWrite,
         Kind::Condition,
@@ -118,6 +124,9 @@ impl Kind {
         Kind::Thread,
         Kind::Interval,
         Kind::Unannounced,
+        Kind::Monitor,
+        Kind::Park,
+        Kind::Collection,
     ];
 
     /// The kind of a [`crate::Marker::Object`] record's payload.

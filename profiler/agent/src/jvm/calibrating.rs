@@ -10,8 +10,8 @@ use evenkeel_wire::{Control, RING_STRIDE, Record, RingHeader, now_ticks};
 
 use crate::jvm::helper::Helper;
 use crate::jvm::stack::{self, JavaStack};
-use crate::jvm::switches;
 use crate::jvm::vm::Jni;
+use crate::jvm::{pauses, switches};
 use crate::rings;
 
 const CALLS: u32 = 2000;
@@ -73,13 +73,13 @@ fn measure(jni: Jni, helper: Helper, ring: *mut RingHeader, stack: &mut JavaStac
     helper.spin(jni, CALIBRATION_PROBE, CALLS);
     let middle = now_ticks();
     // An interval whose calls are recorded, as it were.
-    let token = stack.open(CALIBRATION_PROBE, middle);
+    stack.open(CALIBRATION_PROBE, middle, pauses::ended());
     switches::set_one(CALIBRATION_PROBE, true);
     let begun = now_ticks();
     helper.spin(jni, CALIBRATION_PROBE, CALLS);
     let end = now_ticks();
     switches::set_one(CALIBRATION_PROBE, false);
-    stack.leave(token, |_| {});
+    stack.close();
     let records = ring.cast::<u8>().wrapping_add(RECORDS_AT).cast::<Record>();
     // SAFETY: as above.
     let recorded: u64 = (0..CALLS as usize)

@@ -1,7 +1,7 @@
 //! Requests of the session, executed on the thread on which the JVM has called the agent.
 
-use core::ffi::{c_char, c_void};
-use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
+use core::ffi::{CStr, c_char, c_void};
+use core::sync::atomic::{AtomicI32, Ordering::*};
 use core::time::Duration;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -11,12 +11,12 @@ use evenkeel_wire::jvm::{Answer, Fields, JAVA_PROBES_MAX, Message, PROTOCOL, Req
 use crate::jvm::classes::Classes;
 use crate::jvm::link::Link;
 use crate::jvm::samples::Samples;
-use crate::jvm::vm::{Jni, Jvmti, Object, Vm};
-use crate::jvm::{helper, joining, switches};
+use crate::jvm::vm::{ClassHook, Jni, Jvmti, Object, Vm, VmEvent};
+use crate::jvm::{environment, events, helper, joining, reserved, switches};
 use crate::{arena, code_state, threads};
 
-/// The agent's environment of JVMTI, once it has one.
-static JVMTI: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+/// The class whose methods park threads.
+const PARKER: &CStr = c"java/util/concurrent/locks/LockSupport";
 /// The classes that have numbers.
 static CLASSES: Mutex<Classes> = Mutex::new(Classes::new());
 /// The connection, while the JVM loads classes again for it.
@@ -67,17 +67,19 @@ pub fn serve(vm: Vm, jni: Jni, path: &str) -> Result<(), &'static str> {
 }
 
 fn environment(vm: Vm) -> Result<Jvmti, &'static str> {
-    let known = JVMTI.load(Acquire);
-    if !known.is_null() {
-        return Ok(Jvmti(known));
+    let known = environment::jvmti();
+    if !known.0.is_null() {
+        return Ok(known);
     }
     let jvmti = vm.jvmti().ok_or(
         "the JVM has no JVMTI of version 11: it is too old, or its module jdk.attach is missing",
     )?;
-    jvmti.prepare(hook).map_err(
+    let loads = (VmEvent::ClassFileLoad, hook as ClassHook as *const c_void);
+    let callbacks = events::callbacks().into_iter().chain([loads]);
+    jvmti.prepare(callbacks).map_err(
         |_| "the JVM does not permit that classes are rewritten (JVMTI: can_retransform_classes)",
     )?;
-    JVMTI.store(jvmti.0, Release);
+    environment::set_jvmti(jvmti);
     Ok(jvmti)
 }
 
@@ -124,7 +126,14 @@ fn answer(
             let samples = Samples::take(jni, jvmti, times, period, frames as usize);
             link.say(samples.message(jni, jvmti, &mut classes))
         }
+        Request::Waits => match begin_waits(jni, jvmti, &mut fields) {
+            Some(Ok(())) => link.say_ok(),
+            Some(Err(why)) => link.say_failed(why),
+            None => false,
+        },
+        Request::WaitNames => link.say(reserved::names()),
         Request::Leave => {
+            stop_waits(jvmti);
             joining::leave();
             link.say_ok()
         }
@@ -151,8 +160,8 @@ fn join(
         const VIRTUAL: u32 = 21;
         let bytes = if jni.version() < VIRTUAL { old } else { new };
         let helper = helper::ensure(jni, bytes.unwrap_or_default())?;
-        let watch = || watched(jni, jvmti);
-        joining::join(jni, helper, descriptor, watch)
+        stop_waits(jvmti);
+        joining::join(jni, helper, descriptor, || environment::watched(jni))
     })();
     // SAFETY: it came with the request.
     unsafe { libc::close(descriptor) };
@@ -166,15 +175,29 @@ fn join(
     Ok(message)
 }
 
-/// A weak reference to the calling thread; null without one.
-pub fn watched(jni: Jni, jvmti: Jvmti) -> Object {
-    let thread = jvmti.current_thread();
-    thread.map_or(core::ptr::null_mut(), |thread| jni.watch(thread))
+/// Waits are recorded from now on.
+fn begin_waits(
+    jni: Jni,
+    jvmti: Jvmti,
+    fields: &mut Fields<'_>,
+) -> Option<Result<(), &'static str>> {
+    let (first, count) = (fields.number()?, fields.number()?);
+    if jvmti.add_waits().is_err() {
+        return Some(Err(
+            "it does not report contended monitors and garbage collections (JVMTI: can_generate_monitor_events), so leave --waits out",
+        ));
+    }
+    // The class whose methods park threads is loaded before anybody is parked.
+    jni.find_class(PARKER);
+    reserved::begin(first, count);
+    events::hear(jvmti, true);
+    Some(Ok(()))
 }
 
-/// The agent's environment of JVMTI; null before the first session.
-pub fn jvmti() -> Jvmti {
-    Jvmti(JVMTI.load(Acquire))
+/// Waits are not recorded any more: a session is over, perhaps one that could not say so.
+fn stop_waits(jvmti: Jvmti) {
+    events::hear(jvmti, false);
+    reserved::end();
 }
 
 fn switch(fields: &mut Fields<'_>) -> Option<()> {
@@ -210,9 +233,9 @@ fn rewrite(jvmti: Jvmti, link: Link, mut fields: Fields<'_>) -> (Option<Link>, b
     }
     let began = Instant::now();
     REWRITER.store(threads::thread_id(), Release);
-    jvmti.hear_classes(true);
+    jvmti.hear(VmEvent::ClassFileLoad, true);
     let result = jvmti.retransform(&classes);
-    jvmti.hear_classes(false);
+    jvmti.hear(VmEvent::ClassFileLoad, false);
     REWRITER.store(0, Release);
     let took = began.elapsed();
     let Some(Rewriting { mut link, taken }) =

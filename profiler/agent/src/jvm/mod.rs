@@ -7,7 +7,8 @@
 //!                              samples    stacks of threads in intervals
 //! Java     >  helper class     probes     a call or an interval is entered and left  (stack: those in flight)
 //!                              switches   which probes are on   (labels: the text of an interval's label)
-//! vm       functions of JNI and JVMTI
+//! the JVM  >  events           waits  pauses   what threads wait for, and stops of all   (reserved: their probes)
+//! vm       functions of JNI and JVMTI      environment   the agent's own
 //! ```
 //!
 //! The session rewrites class files, so that little of the work runs here. Everything but the probes runs on the
@@ -17,20 +18,26 @@
 mod calibrating;
 mod classes;
 mod commands;
+mod environment;
+mod events;
 mod helper;
 mod joining;
 mod labels;
 mod link;
+mod pauses;
 mod probes;
+mod reserved;
 mod samples;
 pub mod stack;
 pub mod switches;
 mod vm;
+mod waits;
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::MaybeUninit;
 
 use crate::labels::Found;
+use evenkeel_wire::jvm::UNPARKS;
 use vm::{Jni, Object, Vm};
 
 /// The function that the JVM's `load` command calls. The options are the path of the session's socket. Without
@@ -86,8 +93,7 @@ extern "system" fn agent_at(_jni: *mut c_void, _class: Object) -> i64 {
 /// Native method of the helper class.
 #[unsafe(export_name = "Java_java_lang_EvenkeelProbe_enter0")]
 extern "system" fn enter(jni: *mut c_void, _class: Object, probe: i32) -> i32 {
-    let watch = || commands::watched(Jni(jni), commands::jvmti());
-    probes::enter(probe as u32, watch, || Found::Nothing)
+    probes::enter(Jni(jni), probe as u32, || Found::Nothing)
 }
 
 /// Native method of the helper class.
@@ -98,8 +104,7 @@ extern "system" fn enter_with_number(
     probe: i32,
     label: i64,
 ) -> i32 {
-    let watch = || commands::watched(Jni(jni), commands::jvmti());
-    probes::enter(probe as u32, watch, || Found::Integer(label as u64))
+    probes::enter(Jni(jni), probe as u32, || Found::Integer(label as u64))
 }
 
 /// Native method of the helper class. The text is copied only for an interval that is recorded.
@@ -112,10 +117,24 @@ extern "system" fn enter_with_text(
 ) -> i32 {
     let jni = Jni(jni);
     let mut buffer = [MaybeUninit::uninit(); labels::BUFFER];
-    let watch = || commands::watched(jni, commands::jvmti());
-    probes::enter(probe as u32, watch, || {
-        labels::text(jni, label, &mut buffer)
-    })
+    probes::enter(jni, probe as u32, || labels::text(jni, label, &mut buffer))
+}
+
+/// Native method of the helper class: a method is called with a thread, which it unparks, or which is no label.
+#[unsafe(export_name = "Java_java_lang_EvenkeelProbe_thread0")]
+extern "system" fn enter_with_thread(
+    jni: *mut c_void,
+    class: Object,
+    probe: i32,
+    thread: Object,
+) -> i32 {
+    /// No probe was entered.
+    const NOTHING: i32 = -1;
+    if switches::state(probe as u32) == UNPARKS {
+        waits::unpark(Jni(jni), thread);
+        return NOTHING;
+    }
+    enter_with_text(jni, class, probe, core::ptr::null_mut())
 }
 
 /// Native method of the helper class.

@@ -3,11 +3,14 @@
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::{Thread, thread};
+use evenkeel_wire::jvm::PARKS;
 use evenkeel_wire::{Control, Record, Role, now_ticks};
 
 use crate::arena::{self, Arena};
+use crate::jvm::environment::watched;
 use crate::jvm::stack::{self, Call, JavaStack};
-use crate::jvm::switches;
+use crate::jvm::vm::Jni;
+use crate::jvm::{pauses, switches, waits};
 use crate::labels::Found;
 use crate::verdict::is_over;
 use crate::{code_state, intervals, rings, threads};
@@ -15,19 +18,17 @@ use crate::{code_state, intervals, rings, threads};
 /// Nothing was entered.
 const NOTHING: i32 = -1;
 
-/// Enters a probe by its number in Java code: a token, or -1. `watch` makes the reference by which others know the calling thread,
-/// and `label` finds the label of an interval that is recorded.
-pub fn enter(
-    number: u32,
-    watch: impl FnOnce() -> *mut core::ffi::c_void,
-    label: impl FnOnce() -> Found,
-) -> i32 {
+/// Enters a probe by its number in Java code: a token, or -1. `label` finds the label of an interval that is recorded.
+pub fn enter(jni: Jni, number: u32, label: impl FnOnce() -> Found) -> i32 {
     let Some(id) = switches::probe_of(number) else {
         return NOTHING;
     };
     match stack::own() {
-        Some(stack) if stack.is_open() => inside(stack, id),
-        _ => begin(id, watch, label).unwrap_or(NOTHING),
+        Some(stack) if stack.is_open() => match switches::state(number) {
+            PARKS => waits::park(jni, stack).unwrap_or(NOTHING),
+            _ => inside(stack, id),
+        },
+        _ => begin(jni, id, label).unwrap_or(NOTHING),
     }
 }
 
@@ -37,6 +38,7 @@ fn inside(stack: &mut JavaStack, id: u32) -> i32 {
     if thread.active == 0 || role(arena::get(), id) == Some(Role::Whole) {
         return NOTHING;
     }
+    pauses::note(stack, now_ticks);
     let token = stack.push(Call { start: 0, id });
     let Some(token) = token else {
         thread.shadow_full += 1;
@@ -52,11 +54,7 @@ fn role(arena: Arena, id: u32) -> Option<Role> {
 }
 
 /// The thread is in no interval: one begins here, or nothing does.
-fn begin(
-    id: u32,
-    watch: impl FnOnce() -> *mut core::ffi::c_void,
-    label: impl FnOnce() -> Found,
-) -> Option<i32> {
+fn begin(jni: Jni, id: u32, label: impl FnOnce() -> Found) -> Option<i32> {
     let arena = arena::get();
     if !arena.is_mapped() || code_state::detached() {
         return None;
@@ -76,12 +74,12 @@ fn begin(
     if intervals::are_wanted(thread, arena) && rings::ensure(thread, arena) {
         threads::watch_end();
     }
-    let Some(stack) = stack::ensure(watch) else {
+    let Some(stack) = stack::ensure(|| watched(jni)) else {
         rings::count_unrecorded(thread, arena);
         return None;
     };
     let is_followed = intervals::begin(thread, arena, label);
-    is_followed.then(|| stack.open(id, now_ticks()))
+    is_followed.then(|| stack.open(id, now_ticks(), pauses::ended()))
 }
 
 /// Leaves the call of a token, and whatever was entered since.
@@ -90,10 +88,18 @@ pub fn leave(token: i32) {
     let Some(stack) = stack::own() else {
         return;
     };
-    let thread = thread::current();
-    let is_recorded = thread.active != 0;
-    let record = |call: Call| write(thread, call, now, is_recorded);
-    if stack.leave(token, record) == Some(true) {
+    let Some(depth) = stack.depth_of(token) else {
+        return;
+    };
+    pauses::note(stack, || now);
+    let is_recorded = thread::current().active != 0;
+    while let Some(call) = stack.pop(depth) {
+        waits::leave(stack, call, now);
+        write(thread::current(), call, now, is_recorded);
+    }
+    stack.settled = now;
+    if depth == 0 {
+        stack.close();
         intervals::finish(thread::current(), now);
     }
 }

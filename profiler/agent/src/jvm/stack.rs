@@ -43,6 +43,18 @@ pub struct Call {
     pub id: u32,
 }
 
+/// A wait in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// The token of its call.
+    pub token: i32,
+    /// What distinguishes its object.
+    pub key: u64,
+}
+
+/// Waits in flight on a thread, at most: a thread that was notified may wait for the monitor.
+const WAITS_MAX: usize = 4;
+
 /// The calls in flight on one thread, and what others see of it.
 #[derive(Debug)]
 pub struct JavaStack {
@@ -56,6 +68,12 @@ pub struct JavaStack {
     session: u32,
     depth: usize,
     calls: [Call; DEPTH_MAX],
+    waits: [Waiting; WAITS_MAX],
+    waits_len: usize,
+    /// Garbage collections that the thread has taken note of.
+    pub collections: u64,
+    /// What was before is recorded, ticks.
+    pub settled: u64,
 }
 
 /// The calling thread's, if it has one. The reference must not be kept over the end of a probe.
@@ -197,9 +215,11 @@ impl JavaStack {
         self.depth > 0 && self.session == session()
     }
 
-    /// Enters the call that is an interval: the token.
-    pub fn open(&mut self, id: u32, now: u64) -> i32 {
+    /// Enters the call that is an interval, after so many garbage collections: the token.
+    pub fn open(&mut self, id: u32, now: u64, collections: u64) -> i32 {
         self.session = session();
+        self.waits_len = 0;
+        (self.collections, self.settled) = (collections, now);
         self.calls[0] = Call { start: now, id };
         self.depth = 1;
         self.begun.store(now, Release);
@@ -216,6 +236,7 @@ impl JavaStack {
 
     /// Says when the call that was entered last began.
     pub fn start_last(&mut self, now: u64) {
+        self.settled = now;
         if let Some(call) = self
             .depth
             .checked_sub(1)
@@ -225,22 +246,59 @@ impl JavaStack {
         }
     }
 
-    /// Leaves the call of `token`: each call that was entered since goes to `left`, innermost first, then its own. Whether it was the
-    /// interval; nothing where it had been left, or was of another session.
-    pub fn leave(&mut self, token: i32, mut left: impl FnMut(Call)) -> Option<bool> {
+    /// The innermost call.
+    pub fn innermost(&self) -> Option<Call> {
+        let at = self.depth.checked_sub(1)?;
+        self.calls.get(at).copied()
+    }
+
+    /// The calls inside of the interval, outermost first.
+    pub fn calls(&self) -> &[Call] {
+        self.calls.get(1..self.depth).unwrap_or_default()
+    }
+
+    /// The call that was entered last is a wait.
+    pub fn wait_begins(&mut self, waiting: Waiting) {
+        if let Some(place) = self.waits.get_mut(self.waits_len) {
+            *place = waiting;
+            self.waits_len += 1;
+        }
+    }
+
+    /// The wait that began last.
+    pub fn waiting(&self) -> Option<Waiting> {
+        let at = self.waits_len.checked_sub(1)?;
+        self.waits.get(at).copied()
+    }
+
+    /// The wait that began last, which is over.
+    pub fn wait_ends(&mut self) -> Option<Waiting> {
+        let last = self.waiting()?;
+        self.waits_len -= 1;
+        Some(last)
+    }
+
+    /// The depth of the call of `token`; nothing where it was left, or is of another session.
+    pub fn depth_of(&self, token: i32) -> Option<usize> {
         let token = token as u32;
         let depth = (token & (DEPTH_MAX as u32 - 1)) as usize;
-        if token >> DEPTH_BITS != self.session || self.session != session() || self.depth <= depth {
+        let is_there =
+            token >> DEPTH_BITS == self.session && self.session == session() && self.depth > depth;
+        is_there.then_some(depth)
+    }
+
+    /// Leaves the innermost call if it is of this depth or deeper, and not the interval.
+    pub fn pop(&mut self, depth: usize) -> Option<Call> {
+        if self.depth <= depth.max(1) {
             return None;
         }
-        while self.depth > depth.max(1) {
-            self.depth -= 1;
-            left(self.calls[self.depth]);
-        }
-        if depth == 0 {
-            self.depth = 0;
-            self.begun.store(0, Release);
-        }
-        Some(depth == 0)
+        self.depth -= 1;
+        Some(self.calls[self.depth])
+    }
+
+    /// Leaves the interval, once no call is open in it.
+    pub fn close(&mut self) {
+        self.depth = 0;
+        self.begun.store(0, Release);
     }
 }

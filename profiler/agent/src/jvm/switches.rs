@@ -1,4 +1,4 @@
-//! Which probes are on: a byte each, which the helper class looks at before it calls the agent.
+//! Which probes are on, and what they are: a byte each, which the helper class looks at before it calls the agent.
 //!
 //! The bytes are the agent's own, and at the same place for all sessions: compiled Java code has their addresses as constants. Numbers of
 //! probes are not used twice as long as there are others, since code of an earlier session may still be on a thread's stack.
@@ -44,7 +44,7 @@ pub fn probe_of(number: u32) -> Option<u32> {
 pub fn set(begin: u32, states: &[u8]) {
     let begin = (BASE.load(Relaxed) as usize).saturating_add(begin as usize);
     for (switch, &state) in SWITCHES.iter().skip(begin).zip(states) {
-        switch.store(u8::from(state != 0), Release);
+        switch.store(state, Release);
     }
     let end = (begin + states.len()).min(JAVA_PROBES_MAX) as u32;
     USED.fetch_max(end, Relaxed);
@@ -55,6 +55,17 @@ pub fn set_one(number: u32, state: bool) {
     if let Some(switch) = SWITCHES.get(number as usize) {
         switch.store(u8::from(state), Release);
     }
+}
+
+/// The state of a number in Java code.
+pub fn state(number: u32) -> u8 {
+    let switch = SWITCHES.get(number as usize);
+    switch.map_or(0, |switch| switch.load(Relaxed))
+}
+
+/// The state of a probe of the session.
+pub fn state_of(id: u32) -> u8 {
+    state(BASE.load(Relaxed).saturating_add(id))
 }
 
 /// Turns all off: the session is over.

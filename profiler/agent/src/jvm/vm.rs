@@ -3,11 +3,14 @@
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;
 use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// An object, class or thread of Java: a reference that is the JVM's.
 pub type Object = *mut c_void;
 /// A method of Java (`jmethodID`).
 pub type MethodId = *mut c_void;
+/// A field of Java (`jfieldID`).
+type FieldId = *mut c_void;
 
 /// Calls function `$number` of the table that `$env` points to. Arguments have the types that are given.
 macro_rules! call {
@@ -125,6 +128,51 @@ impl Jni {
         unsafe { CStr::from_ptr(to.cast()) }.to_bytes().len()
     }
 
+    /// The class of an object.
+    pub fn class_of(self, object: Object) -> Option<Object> {
+        // SAFETY: the JVM's table.
+        let class = unsafe { call!(self.0, 31, (Object) -> Object, object) };
+        (!class.is_null()).then_some(class)
+    }
+
+    /// The number of a thread in Java, by its object: `Thread.getId`.
+    pub fn thread_number(self, thread: Object) -> Option<u64> {
+        static FIELD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+        let field = self.field_of_thread(&FIELD, c"tid", c"J")?;
+        // SAFETY: the JVM's table, and an object that has the field.
+        Some(unsafe { call!(self.0, 100, (Object, FieldId) -> i64, thread, field) as u64 })
+    }
+
+    /// The object that a thread is parked for, or is about to be.
+    pub fn park_blocker(self, thread: Object) -> Option<Object> {
+        static FIELD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+        let field = self.field_of_thread(&FIELD, c"parkBlocker", c"Ljava/lang/Object;")?;
+        // SAFETY: the JVM's table, and an object that has the field.
+        let blocker = unsafe { call!(self.0, 95, (Object, FieldId) -> Object, thread, field) };
+        (!blocker.is_null()).then_some(blocker)
+    }
+
+    /// A field of `java.lang.Thread`, looked for once: this class is never unloaded.
+    fn field_of_thread(
+        self,
+        known: &AtomicPtr<c_void>,
+        name: &CStr,
+        descriptor: &CStr,
+    ) -> Option<FieldId> {
+        let field = known.load(Relaxed);
+        if !field.is_null() {
+            return Some(field);
+        }
+        let class = self.find_class(c"java/lang/Thread")?;
+        // SAFETY: the JVM's table.
+        let field = unsafe {
+            call!(self.0, 94, (Object, *const c_char, *const c_char) -> FieldId, class, name.as_ptr(), descriptor.as_ptr())
+        };
+        let field = self.without_exception(field)?;
+        known.store(field, Relaxed);
+        Some(field)
+    }
+
     /// Clears a pending exception; whether one was pending.
     fn clear_exception(self) -> bool {
         // SAFETY: the JVM's table.
@@ -215,6 +263,26 @@ impl StackFrame {
 #[derive(Clone, Copy, Debug)]
 pub struct Jvmti(pub *mut c_void);
 
+/// Events that the JVM reports, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum VmEvent {
+    /// A class is loaded, or loaded again ([`ClassHook`]). HotSpot hears no single thread for this event.
+    ClassFileLoad = 54,
+    /// A thread begins `Object.wait`.
+    MonitorWait = 73,
+    /// It has ended it.
+    MonitorWaited = 74,
+    /// A thread begins to wait for a monitor.
+    ContendedEnter = 75,
+    /// It has the monitor.
+    ContendedEntered = 76,
+    /// All threads stand still, and garbage is collected.
+    CollectionStart = 81,
+    /// They go on soon.
+    CollectionFinish = 82,
+}
+
 /// The function called for a class that is loaded or loaded again (`ClassFileLoadHook`).
 pub type ClassHook = unsafe extern "system" fn(
     jvmti: *mut c_void,
@@ -229,28 +297,42 @@ pub type ClassHook = unsafe extern "system" fn(
     new_bytes: *mut *mut u8,
 );
 
-/// Numbers of events, and where their callbacks are: from this number on.
-const FIRST_EVENT: usize = 50;
-const CLASS_FILE_LOAD_HOOK: usize = 54;
+/// Numbers of events: the first and the last that has a function.
+const EVENTS: core::ops::RangeInclusive<usize> = 50..=82;
+/// `can_retransform_classes` and `can_retransform_any_class`, counted from 0.
+const RETRANSFORMS: u128 = 1 << 37 | 1 << 38;
+/// `can_generate_monitor_events` and `can_generate_garbage_collection_events`.
+const REPORTS_WAITS: u128 = 1 << 28 | 1 << 31;
 
 impl Jvmti {
-    /// Asks for what is needed, and sets the hook, which is not called before [`Jvmti::hear_classes`]. The JVM's error.
-    pub fn prepare(self, hook: ClassHook) -> Result<(), i32> {
-        /// `can_retransform_classes` and `can_retransform_any_class`, counted from 0.
-        static WANTED: u128 = 1 << 37 | 1 << 38;
-        let mut callbacks = [ptr::null::<c_void>(); CLASS_FILE_LOAD_HOOK - FIRST_EVENT + 1];
-        callbacks[CLASS_FILE_LOAD_HOOK - FIRST_EVENT] = hook as *const c_void;
-        let len = size_of_val(&callbacks) as i32;
-        // SAFETY: the JVM's table; both structures are read during the call.
-        unsafe {
-            ok(call!(self.0, 141, (*const u128) -> i32, &raw const WANTED))?;
-            ok(call!(self.0, 121, (*const *const c_void, i32) -> i32, callbacks.as_ptr(), len))
+    /// Asks for what is needed, and sets the functions for events, which are not called before [`Jvmti::hear`]. The JVM's error.
+    pub fn prepare(
+        self,
+        callbacks: impl Iterator<Item = (VmEvent, *const c_void)>,
+    ) -> Result<(), i32> {
+        self.add_capabilities(RETRANSFORMS)?;
+        let mut table = [ptr::null::<c_void>(); *EVENTS.end() - *EVENTS.start() + 1];
+        for (event, function) in callbacks {
+            table[event as usize - EVENTS.start()] = function;
         }
+        let len = size_of_val(&table) as i32;
+        // SAFETY: the JVM's table; the functions are read during the call.
+        unsafe { ok(call!(self.0, 121, (*const *const c_void, i32) -> i32, table.as_ptr(), len)) }
     }
 
-    /// Whether the hook is called for classes that are loaded, on any thread: HotSpot hears no single one for this event.
-    pub fn hear_classes(self, hear: bool) {
-        let (mode, event) = (i32::from(hear), CLASS_FILE_LOAD_HOOK as i32);
+    /// Asks for the events of waits and of garbage collections. The JVM's error.
+    pub fn add_waits(self) -> Result<(), i32> {
+        self.add_capabilities(REPORTS_WAITS)
+    }
+
+    fn add_capabilities(self, wanted: u128) -> Result<(), i32> {
+        // SAFETY: the JVM's table; the bits are read during the call.
+        unsafe { ok(call!(self.0, 141, (*const u128) -> i32, &raw const wanted)) }
+    }
+
+    /// Whether an event's function is called, on any thread.
+    pub fn hear(self, event: VmEvent, hear: bool) {
+        let (mode, event) = (i32::from(hear), event as i32);
         // SAFETY: the JVM's table.
         unsafe { call!(self.0, 1, (i32, i32, Object) -> i32, mode, event, ptr::null_mut()) };
     }
@@ -261,6 +343,14 @@ impl Jvmti {
         // SAFETY: the JVM's table.
         let refused = unsafe { call!(self.0, 17, (*mut Object) -> i32, &raw mut thread) };
         (refused == 0 && !thread.is_null()).then_some(thread)
+    }
+
+    /// A number that an object keeps; others may have the same.
+    pub fn identity_hash(self, object: Object) -> u32 {
+        let mut hash = 0_i32;
+        // SAFETY: the JVM's table.
+        unsafe { call!(self.0, 57, (Object, *mut i32) -> i32, object, &raw mut hash) };
+        hash as u32
     }
 
     /// Memory that the JVM gives back, with these bytes.

@@ -104,6 +104,14 @@ pub fn enqueue(kind: Kind, key: u64, at: u64) {
     with_open(at, |open| Event::Enqueue { at, object, open });
 }
 
+/// Writes that the thread is about to release something while these calls are open.
+pub fn wake_in(kind: Kind, key: u64, at: u64, open: &[Open]) {
+    let object = Object { key, kind };
+    if let Some(thread) = recorder(at) {
+        rings::event(thread, Event::Wake { at, object, open });
+    }
+}
+
 /// Writes that the thread is about to release something.
 pub fn wake(kind: Kind, key: u64, at: u64) {
     stacks::copy_if_unknown(at);

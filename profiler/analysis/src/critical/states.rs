@@ -207,7 +207,10 @@ pub fn object_kind(object: Object) -> Kind {
         | Object::Child
         | Object::Named
         | Object::Thread
-        | Object::Interval => Kind::Lock,
+        | Object::Interval
+        | Object::Monitor
+        | Object::Park
+        | Object::Collection => Kind::Lock,
         Object::Pipe | Object::Socket | Object::MessageQueue => Kind::Socket,
         Object::Event | Object::Signal | Object::Poll | Object::Unannounced => Kind::Event,
         Object::Timer => Kind::Timer,
@@ -241,6 +244,9 @@ pub fn object_name(object: Object) -> &'static str {
         Object::Thread => "start of a thread",
         Object::Interval => "interval",
         Object::Unannounced => "something unannounced",
+        Object::Monitor => "Java monitor",
+        Object::Park => "unpark",
+        Object::Collection => "garbage collection",
     }
 }
 

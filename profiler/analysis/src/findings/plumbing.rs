@@ -28,6 +28,9 @@ const PREFIXES: &[&str] = &[
     "ssux_lock_impl",
     "srw_mutex_impl",
     "os_file_",
+    // What the JDK's locks are built on.
+    "java.util.concurrent.locks.",
+    "jdk.internal.misc.Unsafe.",
 ];
 
 const NAMES: &[&str] = &[
@@ -135,6 +138,9 @@ const NAMES: &[&str] = &[
     "apr_thread_cond_wait",
     "apr_thread_mutex_lock",
     "aeApiPoll",
+    // Java
+    "java.lang.Object.wait",
+    "java.lang.Object.wait0",
 ];
 
 /// Whether the function's callers explain more than it does.
@@ -176,6 +182,7 @@ mod tests {
             "pthread_cond_wait",
             "std::mutex::lock()",
             "fdatasync",
+            "java.util.concurrent.locks.ReentrantLock.lock",
         ] {
             assert!(is_plumbing(name), "{name}");
         }

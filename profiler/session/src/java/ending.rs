@@ -84,6 +84,7 @@ impl Session<'_> {
     /// Probes are off, and classes as they were.
     pub(super) fn leave(&mut self) {
         let classes = self.plan.classes();
+        let named = self.name_waits();
         let left = self.talk(|talk| {
             talk.leave()?;
             match classes[..] {
@@ -91,7 +92,7 @@ impl Session<'_> {
                 _ => talk.rewrite(&classes, |_, _, _| None).map(Some),
             }
         });
-        match left {
+        match left.and_then(|pause| named.map(|()| pause)) {
             Ok(pause) => self.pauses.extend(pause.map(|pause| pause.at_most)),
             Err(error) if self.is_running() => {
                 self.run.warnings.push(Warning::HooksLeft {

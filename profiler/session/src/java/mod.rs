@@ -7,6 +7,7 @@
 //! ending       classes as they were, and the report
 //! search     which methods are opened next (stacks: where intervals spend their time)
 //! plan       probes: ids, what reports call them, class files rewritten with them (kinds: what JDK methods block for)
+//! waits      what threads wait for: probes of no code, and their names
 //! talk       the conversation with the agent (evenkeel_attach::jvm brings it together)
 //! method     methods as a user names them     problem   what stands against it
 //! ```
@@ -28,6 +29,7 @@ mod session;
 mod stacks;
 mod starting;
 mod talk;
+mod waits;
 
 use std::sync::atomic::AtomicBool;
 

@@ -13,6 +13,7 @@ use super::search;
 use super::session::{Session, Subject};
 use super::stacks::Method;
 use super::talk::{Joined, Pause, Talk};
+use super::waits;
 use crate::error::Error;
 use crate::profile::{Event, Observer};
 
@@ -82,6 +83,9 @@ impl Session<'_> {
     ) -> Result<bool, Error> {
         let joined = self.join(interrupted)?;
         self.plan.begin(joined.base, joined.probes_max);
+        if self.settings.waits {
+            self.begin_waits()?;
+        }
         let patience = self
             .settings
             .duration
@@ -131,6 +135,29 @@ impl Session<'_> {
         Ok(true)
     }
 
+    /// Has waits recorded, and notes the class that parks threads.
+    fn begin_waits(&mut self) -> Result<(), Error> {
+        let first = self.plan.reserve(&mut self.records.arena);
+        let parker = self.talk(|talk| {
+            talk.begin_waits(first, waits::PROBES)?;
+            talk.find(&[waits::PARKER])
+        })?;
+        for class in parker.iter().filter(|class| class.is_modifiable) {
+            self.plan.want_parks(class.number);
+        }
+        self.waits = Some(first);
+        Ok(())
+    }
+
+    /// Takes in the classes of the objects that were waited for.
+    pub(super) fn name_waits(&mut self) -> Result<(), Error> {
+        if let Some(first) = self.waits {
+            let names = self.talk(|talk| talk.wait_names())?;
+            self.plan.name_waits(first, &names);
+        }
+        Ok(())
+    }
+
     /// Has classes loaded again with the probes that are planned. Intervals are counted only until the next [`Session::switch`].
     fn load_again(&mut self, classes: &[u32], observer: &mut dyn Observer) -> Result<(), Error> {
         let mut found = Found::default();
@@ -155,6 +182,7 @@ impl Session<'_> {
         });
         let pause = visit??;
         self.batches += 1;
+        self.reloaded.extend(classes);
         self.pauses.push(pause.at_most);
         observer.event(&Event::Reloaded {
             classes: classes.len(),
@@ -288,7 +316,7 @@ impl Session<'_> {
                 why,
             });
             for class in classes {
-                if !self.roots.iter().any(|&(root, _)| root == class) {
+                if !self.reloaded.contains(&class) {
                     self.plan.forget(class);
                 }
             }

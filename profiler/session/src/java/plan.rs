@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::profile::Unpatched;
-use evenkeel_analysis::sites::{Site, SiteTable};
+use evenkeel_analysis::sites::{Kind, Site, SiteTable};
 use evenkeel_classfile::{Argument, CallKind, CallSite, Class, Helper, Limits, MethodProbes};
-use evenkeel_wire::jvm::HELPER_CLASS;
+use evenkeel_wire::jvm::{BLOCKS, HELPER_CLASS, ON, PARKS, UNPARKS};
 use evenkeel_wire::plan::UNDER_ENTRY;
 use evenkeel_wire::{Label, Role, Wanted};
 
 use super::kinds;
 use super::method::{LabelArgument, dotted};
 use super::stacks::{Called, Stacks};
+use super::waits;
 use crate::arena::Arena;
 
 /// Which calls of a method are timed.
@@ -25,6 +26,19 @@ pub(super) enum Calls {
     Of(BTreeMap<Called, BTreeSet<String>>),
 }
 
+/// The meaning of a probe to the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    /// A call, or an interval.
+    Call,
+    /// A wait: no code has it.
+    Reserved,
+    /// The call that parks the thread.
+    Parks,
+    /// The method that unparks another thread.
+    Unparks,
+}
+
 /// The probes of a class: of methods by name, and by descriptor if there is one.
 #[derive(Clone, Debug, Default)]
 struct Wish {
@@ -32,6 +46,8 @@ struct Wish {
     intervals: BTreeSet<String>,
     /// Methods that are opened.
     opened: BTreeMap<(String, String), Calls>,
+    /// Its methods park and unpark threads, which is recorded.
+    parks: bool,
 }
 
 /// A probe's place.
@@ -72,6 +88,7 @@ pub(super) struct Plan {
     /// Probes that are in the code, by id, and are on.
     on: Vec<bool>,
     inner: Vec<bool>,
+    meanings: Vec<Meaning>,
     /// By id: the method that holds the call, and what it names; nothing for intervals.
     calls: Vec<Option<(Place, Called)>>,
     /// Call sites that could not be timed.
@@ -89,6 +106,36 @@ impl Plan {
     pub(super) fn want_interval(&mut self, class: u32, method: &str) {
         let wish = self.wishes.entry(class).or_default();
         wish.intervals.insert(method.to_owned());
+    }
+
+    /// Reserves probes for waits: the first of them.
+    pub(super) fn reserve(&mut self, arena: &mut Arena) -> u32 {
+        let first = self.on.len() as u32;
+        for number in 0..waits::PROBES {
+            let place = Place {
+                class: u32::MAX,
+                method: (String::new(), number.to_string()),
+                pc: None,
+            };
+            let site = waits::unnamed(number);
+            self.probe(place, None, site, Meaning::Reserved, arena);
+        }
+        first
+    }
+
+    /// Names those of them that the agent uses.
+    pub(super) fn name_waits(&mut self, first: u32, names: &[waits::Named]) {
+        for named in names {
+            let id = first.saturating_add(named.number) as usize;
+            if self.meanings.get(id) == Some(&Meaning::Reserved) {
+                self.sites.sites[id] = waits::named(named);
+            }
+        }
+    }
+
+    /// Wants it recorded when methods of this class park and unpark threads.
+    pub(super) fn want_parks(&mut self, class: u32) {
+        self.wishes.entry(class).or_default().parks = true;
     }
 
     /// Wants calls of a method timed.
@@ -113,15 +160,22 @@ impl Plan {
         self.wishes.remove(&class);
     }
 
-    /// Probes that are on.
+    /// Probes of calls that are on.
     pub(super) fn planted(&self) -> usize {
-        let on = self.on.iter().zip(&self.inner);
-        on.filter(|(on, inner)| **on && **inner).count()
+        let ids = 0..self.on.len() as u32;
+        ids.filter(|&id| self.may_close(id)).count()
     }
 
-    /// The bytes that say which probes are on.
+    /// The bytes that say which probes are on, and what they are.
     pub(super) fn states(&self) -> Vec<u8> {
-        self.on.iter().map(|&on| u8::from(on)).collect()
+        let state = |(id, &on): (usize, &bool)| match self.meanings[id] {
+            _ if !on => 0,
+            Meaning::Parks => PARKS,
+            Meaning::Unparks => UNPARKS,
+            Meaning::Call if kinds::blocks(self.sites.sites[id].kind) => BLOCKS,
+            Meaning::Call | Meaning::Reserved => ON,
+        };
+        self.on.iter().enumerate().map(state).collect()
     }
 
     /// Turns a probe off.
@@ -137,7 +191,9 @@ impl Plan {
     /// Whether a probe is on that can be turned off.
     pub(super) fn may_close(&self, id: u32) -> bool {
         let at = id as usize;
-        self.on.get(at) == Some(&true) && self.inner.get(at) == Some(&true)
+        self.on.get(at) == Some(&true)
+            && self.inner.get(at) == Some(&true)
+            && self.meanings.get(at) == Some(&Meaning::Call)
     }
 
     /// Notes that a probe was turned off because of what it cost.
@@ -238,9 +294,9 @@ impl Plan {
                 Some(calls) => Some(calls),
                 None => is_interval.then_some(&Calls::All),
             };
-            let Some(calls) = calls else {
+            if calls.is_none() && !wish.parks {
                 continue;
-            };
+            }
             let mut probes = MethodProbes::default();
             let named = Named {
                 class: number,
@@ -260,7 +316,12 @@ impl Plan {
                 }
                 rewritten.intervals += usize::from(probes.body.is_some());
             }
-            for (site, actual) in chosen(&method.call_sites().unwrap_or_default(), calls) {
+            let sites = method.call_sites().unwrap_or_default();
+            if wish.parks {
+                self.parks(&named, &method, &sites, &mut probes, arena);
+            }
+            let chosen = calls.map(|calls| chosen(&sites, calls));
+            for (site, actual) in chosen.unwrap_or_default() {
                 if let Some(id) = self.call(&named, &site, actual, arena, &height) {
                     probes.calls.insert(site.pc, id);
                 }
@@ -314,6 +375,40 @@ impl Plan {
         }
     }
 
+    /// The probes of a method that parks or unparks threads.
+    fn parks(
+        &mut self,
+        named: &Named<'_>,
+        method: &evenkeel_classfile::Method<'_, '_>,
+        sites: &[CallSite],
+        probes: &mut MethodProbes,
+        arena: &mut Arena,
+    ) {
+        let described = |site: String| Site {
+            callee: site.clone(),
+            caller: named.full(),
+            site,
+            kind: Kind::Lock,
+            ..Site::default()
+        };
+        for site in sites.iter().filter(|site| is_park(site)) {
+            let place = named.place(Some(site.pc));
+            let described = described(format!("{}+{}", named.full(), site.pc));
+            if let Some(id) = self.probe(place, None, described, Meaning::Parks, arena) {
+                probes.calls.insert(site.pc, id);
+            }
+        }
+        let thread = method.argument(0).ok().flatten();
+        if let Some(thread @ Argument::Object(_)) = thread
+            && named.method.0 == "unpark"
+        {
+            let described = described(named.full());
+            let place = named.place(None);
+            probes.body = self.probe(place, None, described, Meaning::Unparks, arena);
+            probes.label = Some(thread);
+        }
+    }
+
     fn body(
         &mut self,
         named: &Named<'_>,
@@ -327,7 +422,8 @@ impl Plan {
             height: height(named.method),
             ..Site::default()
         };
-        self.probe(named.place(None), None, site, Role::Whole, arena)
+        let place = named.place(None);
+        self.probe_of(place, None, site, Role::Whole, Meaning::Call, arena)
     }
 
     fn call(
@@ -357,16 +453,29 @@ impl Plan {
             height: height(&called),
         };
         let place = named.place(Some(site.pc));
-        self.probe(place, Some(called), described, Role::Inner, arena)
+        self.probe(place, Some(called), described, Meaning::Call, arena)
     }
 
-    /// The probe at a place, new if need be. Nothing where there is no room for it.
+    /// The probe of a call or wait inside of intervals, new if need be.
     fn probe(
         &mut self,
         place: Place,
         called: Option<Called>,
         site: Site,
+        meaning: Meaning,
+        arena: &mut Arena,
+    ) -> Option<u32> {
+        self.probe_of(place, called, site, Role::Inner, meaning, arena)
+    }
+
+    /// The probe at a place, new if need be. Nothing where there is no room for it.
+    fn probe_of(
+        &mut self,
+        place: Place,
+        called: Option<Called>,
+        site: Site,
         role: Role,
+        meaning: Meaning,
         arena: &mut Arena,
     ) -> Option<u32> {
         if let Some(&id) = self.ids.get(&place) {
@@ -384,6 +493,7 @@ impl Plan {
         self.sites.sites.push(site);
         self.on.push(true);
         self.inner.push(role == Role::Inner);
+        self.meanings.push(meaning);
         self.calls
             .push(called.map(|called| (place.clone(), called)));
         self.ids.insert(place, id);
@@ -429,6 +539,12 @@ fn chosen<'a>(sites: &[CallSite], calls: &'a Calls) -> Vec<(CallSite, Option<&'a
     });
     let named: Vec<_> = named.collect();
     if named.is_empty() { all() } else { named }
+}
+
+/// Whether a call is the one that parks the thread.
+fn is_park(site: &CallSite) -> bool {
+    let is_unsafe = |class: &str| class.ends_with("/Unsafe");
+    site.method == "park" && site.class.as_deref().is_some_and(is_unsafe)
 }
 
 /// The methods' class, if it is a single one, and no lambda's.

@@ -14,6 +14,7 @@ use evenkeel_attach::process;
 
 use super::method::{LabelArgument, NamedMethod};
 use super::plan::Plan;
+use super::problem::Problem;
 use super::search::BATCHES_MAX;
 use super::stacks::{Method, Stacks};
 use crate::error::Error;
@@ -26,6 +27,9 @@ use crate::profile::{Event, Observer, Settings};
 const LOOK_FIRST: Duration = Duration::from_millis(1500);
 /// How long one is at most.
 const LOOK_LAST: Duration = Duration::from_secs(10);
+
+/// Time in which a JVM that has broken off a conversation, because it ends, has ended.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// What is profiled.
 pub(super) enum Subject {
@@ -63,6 +67,10 @@ pub(super) struct Session<'a> {
     /// When the profile is looked at next, and how long the look is.
     next_look: Instant,
     look: Duration,
+    /// The first of the probes that are reserved for waits, which are recorded then.
+    pub(super) waits: Option<u32>,
+    /// Classes that were loaded again.
+    pub(super) reloaded: BTreeSet<u32>,
     /// The search has found nothing more to open.
     rests: bool,
 }
@@ -96,6 +104,8 @@ impl<'a> Session<'a> {
             too_long: None,
             next_look: Instant::now(),
             look: LOOK_FIRST,
+            waits: None,
+            reloaded: BTreeSet::new(),
             rests: false,
         }
     }
@@ -126,7 +136,12 @@ impl<'a> Session<'a> {
                 }
                 self.show(observer);
                 if Instant::now() >= self.next_look {
-                    self.look_at(interrupted, observer)?;
+                    let looked = self.look_at(interrupted, observer);
+                    match looked {
+                        // It may have ended in the middle of a conversation.
+                        Err(Error::Java(Problem::Broken(_))) if self.ends_soon() => return Ok(()),
+                        looked => looked?,
+                    }
                 }
             }
             if last_flush.elapsed() >= Duration::from_secs(1) {
@@ -149,6 +164,7 @@ impl<'a> Session<'a> {
         interrupted: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), Error> {
+        self.name_waits()?;
         let options = self.options();
         let Some(analysis) = &mut self.records.sink.analysis else {
             return Ok(());
@@ -233,6 +249,15 @@ impl<'a> Session<'a> {
                 process::started(*pid).is_some_and(|now| Some(now) == *started)
             }
         }
+    }
+
+    /// Whether the target ends within the time that a process takes to end.
+    fn ends_soon(&mut self) -> bool {
+        let began = Instant::now();
+        while self.is_running() && began.elapsed() < ENDS_WITHIN {
+            std::thread::sleep(self.records.period);
+        }
+        !self.is_running()
     }
 
     /// How it ended by itself.

@@ -129,7 +129,10 @@ fn only(root: i32) -> Result<i32, Error> {
 /// Refuses what is for native functions only.
 fn check(settings: &Settings) -> Result<(), Problem> {
     let refused = [
-        (settings.waits, "--waits"),
+        (
+            !settings.named.is_empty(),
+            "--acquire, --release, --enqueue, --dequeue or --work",
+        ),
         (settings.planting == Planting::Manual, "--manual"),
         (
             matches!(settings.planting, Planting::First(_) | Planting::Every),

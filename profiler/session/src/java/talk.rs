@@ -5,9 +5,10 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use evenkeel_attach::jvm::send_descriptor;
-use evenkeel_wire::jvm::{Answer, Fields, MESSAGE_MAX, Message, PROTOCOL, Request};
+use evenkeel_wire::jvm::{Answer, Fields, JavaWait, MESSAGE_MAX, Message, PROTOCOL, Request};
 
 use super::problem::Problem;
+use super::waits::Named;
 use crate::profile::records::Records;
 
 /// Time for the agent to answer: the JVM may wait for safepoints, and its machine be busy.
@@ -161,6 +162,32 @@ impl<'a> Talk<'a> {
     pub(super) fn suspend(&mut self) -> Result<(), Problem> {
         self.send(Message::new(Request::Suspend as u8))?;
         self.answer(Answer::Ok).map(drop)
+    }
+
+    /// Waits are recorded as calls of so many probes from `first` on.
+    pub(super) fn begin_waits(&mut self, first: u32, count: u32) -> Result<(), Problem> {
+        let mut message = Message::new(Request::Waits as u8);
+        message.number(first).number(count);
+        self.send(message)?;
+        self.answer(Answer::Ok).map(drop)
+    }
+
+    /// What probes of waits stand for by now.
+    pub(super) fn wait_names(&mut self) -> Result<Vec<Named>, Problem> {
+        self.send(Message::new(Request::WaitNames as u8))?;
+        let answer = self.answer(Answer::WaitNames)?;
+        let mut fields = fields(&answer);
+        let mut names = Vec::new();
+        while let (Some(number), Some(wait), Some(signature)) =
+            (fields.number(), fields.byte(), fields.bytes())
+        {
+            names.push(Named {
+                number,
+                wait: JavaWait::of(wait).ok_or_else(malformed)?,
+                signature: String::from_utf8_lossy(signature).into_owned(),
+            });
+        }
+        Ok(names)
     }
 
     /// Takes stacks of threads in intervals: the message as it came.

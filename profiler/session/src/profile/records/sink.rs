@@ -189,9 +189,10 @@ impl RecordSink {
         }
     }
 
-    /// All rings have been read once more.
+    /// All rings have been read once more. Before the analysis begins that is of no interest, and a recording does not say yet how
+    /// it is to be read.
     pub fn pass_ended(&mut self) {
-        if !self.waits {
+        if !self.waits || self.analysis.is_none() {
             return;
         }
         for (thread, name) in self.names.changed(Instant::now()) {

@@ -21,10 +21,16 @@ public final class EvenkeelProbe {
         return UNSAFE.getByte(SWITCHES + probe) != 0 ? number0(probe, label) : -1;
     }
 
-    /** Enters the probe of an interval whose label is a text, or the name of an enum's constant. */
+    /**
+     * Enters the probe of an interval whose label is a text, or the name of an enum's constant. Or of a method that unparks a thread, and
+     * then there is nothing to leave.
+     */
     @ForceInline
     public static int enter(int probe, Object label) {
-        return UNSAFE.getByte(SWITCHES + probe) != 0 ? text0(probe, text(label)) : -1;
+        if (UNSAFE.getByte(SWITCHES + probe) == 0) {
+            return -1;
+        }
+        return label instanceof Thread ? thread0(probe, (Thread) label) : text0(probe, text(label));
     }
 
     /** The text of a label; null where there is none. The program's own code is not asked for it. */
@@ -60,6 +66,8 @@ public final class EvenkeelProbe {
     private static native int number0(int probe, long label);
 
     private static native int text0(int probe, String label);
+
+    private static native int thread0(int probe, Thread thread);
 
     private static native void exit0(int token);
 }

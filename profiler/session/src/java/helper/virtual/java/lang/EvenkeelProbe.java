@@ -31,13 +31,19 @@ public final class EvenkeelProbe {
         return Thread.currentThread() instanceof BaseVirtualThread ? virtual0(probe) : number0(probe, label);
     }
 
-    /** Enters the probe of an interval whose label is a text, or the name of an enum's constant. */
+    /**
+     * Enters the probe of an interval whose label is a text, or the name of an enum's constant. Or of a method that unparks a thread, and
+     * then there is nothing to leave.
+     */
     @ForceInline
     public static int enter(int probe, Object label) {
         if (UNSAFE.getByte(SWITCHES + probe) == 0) {
             return -1;
         }
-        return Thread.currentThread() instanceof BaseVirtualThread ? virtual0(probe) : text0(probe, text(label));
+        if (Thread.currentThread() instanceof BaseVirtualThread) {
+            return virtual0(probe);
+        }
+        return label instanceof Thread ? thread0(probe, (Thread) label) : text0(probe, text(label));
     }
 
     /** The text of a label; null where there is none. The program's own code is not asked for it. */
@@ -76,6 +82,8 @@ public final class EvenkeelProbe {
     private static native int number0(int probe, long label);
 
     private static native int text0(int probe, String label);
+
+    private static native int thread0(int probe, Thread thread);
 
     private static native void exit0(int token);
 }
