@@ -4,7 +4,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::arch::trampoline::Hook;
-use evenkeel_patch::{thread, writing};
+use evenkeel_patch::{Thread, thread, writing};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES};
 use evenkeel_wire::{Control, Form, Operand, RING_STRIDE, Record, RingHeader, Role};
@@ -42,7 +42,7 @@ pub fn calibrate(control: &Control) {
             && is_executable(code as u64)
         {
             thread.ring = ring.cast();
-            thread.active = 1;
+            thread.active = Thread::ALWAYS;
             let mut batches = [(0, 0); BATCHES];
             for batch in &mut batches {
                 *batch = measure(ring.cast(), code as u64, callee);

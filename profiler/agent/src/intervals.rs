@@ -168,7 +168,7 @@ pub fn begin(thread: &mut Thread, arena: Arena, label: impl FnOnce() -> Found) -
         thread.begun_ticks = now_ticks();
         rings::note_open(thread, thread.begun_ticks);
         thread.interval = OpenInterval::Skipped(Label::Awaited);
-        thread.active = u64::from(waits::recording());
+        thread.active = active_for_others();
         return true;
     };
     let label = label();
@@ -181,7 +181,11 @@ pub fn begin(thread: &mut Thread, arena: Arena, label: impl FnOnce() -> Found) -
     thread.begun_ticks = now_ticks();
     rings::note_open(thread, thread.begun_ticks);
     let probed = is_recorded && stamp.probed;
-    thread.active = u64::from(probed || (!is_recorded && waits::recording()));
+    thread.active = match (probed, is_recorded) {
+        (true, _) => Thread::IN_INTERVAL,
+        (false, true) => 0,
+        (false, false) => active_for_others(),
+    };
     true
 }
 
@@ -237,7 +241,19 @@ fn end_recording(thread: &mut Thread) {
         rings::note_open(thread, 0);
     }
     thread.interval = OpenInterval::None;
-    thread.active = u64::from(!thread.ring.is_null() && waits::recording());
+    thread.active = match thread.ring.is_null() {
+        true => 0,
+        false => active_for_others(),
+    };
+}
+
+/// Whether the thread's calls are recorded while it has no interval that is.
+fn active_for_others() -> u64 {
+    if waits::recording() {
+        Thread::ALWAYS
+    } else {
+        0
+    }
 }
 
 /// Pops the frame of a boundary call that returned at `now`, and restores its return address. `None` where the frame

@@ -201,12 +201,15 @@ pub fn write(thread: &mut Thread, record: Record) -> bool {
     true
 }
 
-/// Writes a completed call. Dropped, and counted, when the ring is full.
+/// Writes a completed call. Dropped, and counted, when the ring is full: the rest of the open interval is not timed then.
 pub fn call(thread: &mut Thread, record: Record) {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
     if !has_room(header, 1, 0) {
         header.dropped.fetch_add(1, Relaxed);
+        if thread.active == Thread::IN_INTERVAL {
+            thread.active = 0;
+        }
         return;
     }
     let position = counter::add(&header.position, 16);

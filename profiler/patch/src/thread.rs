@@ -95,7 +95,7 @@ pub struct Thread {
     pub limit: *mut Frame,
     /// Where records go.
     pub ring: *mut RingHeader,
-    /// Whether inner probes record: an interval is open and probed.
+    /// Whether inner probes record: 0, or [`Thread::IN_INTERVAL`], or [`Thread::ALWAYS`].
     pub active: u64,
     /// Calls that found the shadow stack full.
     pub shadow_full: u64,
@@ -202,6 +202,13 @@ pub fn current<'a>() -> &'a mut Thread {
 }
 
 impl Thread {
+    /// `active` while an interval is open and probed. Once a call finds no room for its record, the others of the interval are not timed
+    /// either: it is left out, and hooks should not make it longer.
+    pub const IN_INTERVAL: u64 = 1;
+    /// `active` where calls are recorded for the sake of other threads' intervals, which go on when there is room again.
+    pub const ALWAYS: u64 = 2;
+    const _A_FULL_RING_TELLS_THEM_APART: () = assert!(Thread::IN_INTERVAL & Thread::ALWAYS == 0);
+
     /// Gives the thread a shadow stack if it has none. False if the memory cannot be had.
     pub fn prepare(&mut self) -> bool {
         if !self.shadow.is_null() {

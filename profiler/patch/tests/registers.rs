@@ -13,7 +13,7 @@ use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::arch::trampoline::Hook;
 use evenkeel_patch::arch::trampoline::ID_AT;
 use evenkeel_patch::region::{Part, Region};
-use evenkeel_patch::{Frame, thread};
+use evenkeel_patch::{Frame, Thread, thread};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Form, Operand, Role};
 use harness::library::Library;
@@ -339,9 +339,28 @@ fn bypasses_preserve_everything() {
 }
 
 #[test]
+fn a_full_ring_ends_the_timing_of_the_interval() {
+    let machine = machine();
+    let mut ring = Ring::start();
+    for form in FORMS {
+        let hook = machine.hook(form, Role::Inner, 1, &RECORDING);
+        thread::current().active = Thread::IN_INTERVAL;
+        ring.fill();
+        let dropped = ring.dropped();
+        machine.check(hook, None);
+        assert_eq!(ring.dropped(), dropped + 1);
+        assert!(ring.records().is_empty(), "and raises the limit again");
+        machine.check(hook, None);
+        assert!(ring.records().is_empty(), "though there is room");
+        assert_eq!(thread::current().active, 0);
+    }
+}
+
+#[test]
 fn a_full_ring_counts_what_it_drops() {
     let machine = machine();
     let mut ring = Ring::start();
+    thread::current().active = Thread::ALWAYS;
     for role in [Role::Inner, Role::Whole] {
         for form in FORMS {
             let hook = machine.hook(form, role, 1, &RECORDING);

@@ -3,7 +3,7 @@
 use core::ptr;
 use core::sync::atomic::Ordering::*;
 
-use evenkeel_patch::thread;
+use evenkeel_patch::{Thread, thread};
 use evenkeel_wire::jvm::CALIBRATION_PROBE;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES};
 use evenkeel_wire::{Control, RING_STRIDE, Record, RingHeader, now_ticks};
@@ -41,7 +41,7 @@ pub fn calibrate(
     }
     let ring = ring.cast::<RingHeader>();
     thread.ring = ring;
-    thread.active = 1;
+    thread.active = Thread::ALWAYS;
     let mut batches = [(0, 0); BATCHES];
     for _ in 0..WARM_UP {
         measure(jni, helper, ring, stack);

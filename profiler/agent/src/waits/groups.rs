@@ -33,7 +33,8 @@ pub fn recorder(now: u64) -> Option<&'static mut Thread> {
     }
     threads::watch_end();
     if !thread.interval.is_open() {
-        thread.active = u64::from(mode == Mode::Record as u32);
+        let is_recording = mode == Mode::Record as u32;
+        thread.active = if is_recording { Thread::ALWAYS } else { 0 };
     }
     Some(thread)
 }
