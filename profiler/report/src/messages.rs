@@ -7,7 +7,7 @@ use evenkeel_analysis::findings::warnings::{FrozenBy, INTERVALS_FEW, RingsRefuse
 use evenkeel_analysis::profile::{LeftOut, Profile, Reason};
 use evenkeel_analysis::sums::paths::DEPTH_MAX;
 
-use crate::units::{count, duration, percent};
+use crate::units::{count, counted, duration, percent};
 
 /// The profile with its warnings and reasons in words, as in JSON.
 pub fn in_words(profile: &Profile) -> Profile {
@@ -258,9 +258,10 @@ fn counted_events(warning: &Warning) -> String {
             )
         }
         Warning::NotDrained { records, intervals } => format!(
-            "the profiler fell behind: {} records were dropped and {} intervals not recorded, and these are left out. Lower --max-probes, or \
-             give the profiler more processor time",
-            number(records),
+            "a thread's buffer was full {}: its interval makes more calls than the buffer holds, or the profiler had too little processor \
+             time. These intervals are left out, and {} more that found no room for their beginning. Lower --max-probes, or give the profiler \
+             more processor time",
+            counted(records, "time"),
             number(intervals)
         ),
         Warning::Frozen { processes, why } => format!(

@@ -101,7 +101,7 @@ pub enum Warning {
     },
     /// The session did not drain the rings in time.
     NotDrained {
-        /// Records lost.
+        /// Records lost: of an interval, the first, since the others are not written.
         records: u64,
         /// Intervals that could not begin.
         intervals: u64,
