@@ -261,7 +261,7 @@ fn counted_events(warning: &Warning) -> String {
             "a thread's buffer was full {}: its interval makes more calls than the buffer holds, or the profiler had too little processor \
              time. These intervals are left out, and {} more that found no room for their beginning. Lower --max-probes, or give the profiler \
              more processor time",
-            counted(records, "time"),
+            counted(*records, "time"),
             number(intervals)
         ),
         Warning::Frozen { processes, why } => format!(
