@@ -37,7 +37,8 @@ use crate::modules::Modules;
 use crate::processes::Processes;
 use due::{Due, DueIntervals};
 use held::Held;
-use look::{Look, Running};
+use look::Running;
+pub(crate) use look::{Look, blocked};
 pub use paths::{Files, Step};
 
 /// Shortest time between two polls.
