@@ -217,15 +217,6 @@ impl Arena {
         }
     }
 
-    /// The ring of a thread.
-    pub fn ring_of(&self, pid: u32, tid: u32) -> Option<usize> {
-        let count = self.control().rings.load(Relaxed) as usize;
-        (0..count).find(|&index| {
-            let ring = self.ring(index);
-            ring.tid.load(Relaxed) == tid && ring.pid.load(Relaxed) == pid
-        })
-    }
-
     /// What the thread of a ring says of its intervals at one moment.
     pub fn progress(&self, ring: usize) -> Progress {
         let ring = self.ring(ring);

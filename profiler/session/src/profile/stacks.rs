@@ -12,13 +12,13 @@ use super::refiner::Refiner;
 use crate::arena::Arena;
 use crate::modules::Modules;
 use crate::processes::Processes;
-use crate::slow::{self, Files, Look, SlowIntervals};
+use crate::slow::SlowIntervals;
 use copied::{CopiedStacks, Seen};
 
 /// Age from which an interval is slow as long as too few have ended to tell.
 const SLOW_AT_FIRST: Duration = Duration::from_millis(10);
 
-fn record(stack: &slow::SlowStack, records: &mut Records) {
+fn record(stack: &crate::slow::SlowStack, records: &mut Records) {
     let names = stack.path.iter().map(|step| step.name.clone());
     records.sink.slow_stack(&SlowStack {
         functions: names.collect(),
@@ -28,15 +28,11 @@ fn record(stack: &slow::SlowStack, records: &mut Records) {
     });
 }
 
-/// Threads without a name that are looked at ten times a second.
-const NAMED_AT_ONCE: usize = 4;
-
 /// What stacks have shown.
 #[derive(Default)]
 pub struct Stacks {
     /// The code of the target's processes.
     processes: Processes,
-    files: Files,
     pub copied: CopiedStacks,
     pub slow: SlowIntervals,
     /// How long an interval has lasted from which on it is slow, ticks, once enough have ended.
@@ -49,25 +45,6 @@ impl Stacks {
         self.copied.take(arena, modules, &mut self.processes)
     }
 
-    /// Names threads that have no name by the function that they were started for.
-    fn name_threads(&mut self, records: &mut Records, modules: &mut Modules) {
-        for _ in 0..NAMED_AT_ONCE {
-            let Some(nameless) = records.sink.next_nameless() else {
-                return;
-            };
-            let arena = &records.arena;
-            let (pid, tid) = (nameless.pid, nameless.tid);
-            let look = arena
-                .ring_of(pid, tid)
-                .and_then(|ring| slow::blocked(arena, ring, pid, tid, &mut self.processes).ok());
-            let function = match look {
-                Some(Look::Stack(calls)) => self.files.started_for(&calls.calls, arena, modules),
-                _ => None,
-            };
-            records.sink.name_by_function(nameless, function);
-        }
-    }
-
     /// Called often. `is_time`: to look again from when on an interval is slow.
     pub fn look_at_slow(
         &mut self,
@@ -77,7 +54,6 @@ impl Stacks {
         refiner: &mut Refiner,
     ) {
         if is_time {
-            self.name_threads(records, modules);
             let analysis = records.sink.analysis.as_ref();
             self.slow_from = analysis.and_then(Analysis::slow_from_ticks);
         }

@@ -23,7 +23,7 @@ const FRAMES_MAX: usize = 1024;
 const SAMPLED_AT_MOST: Duration = Duration::from_millis(200);
 
 /// What a look at a thread has shown.
-pub(crate) enum Look {
+pub(super) enum Look {
     /// The calls that are active on its stack.
     Stack(Calls),
     /// It runs.
@@ -43,23 +43,6 @@ pub(super) fn at_thread(
     tid: u32,
     processes: &mut Processes,
 ) -> io::Result<Look> {
-    match blocked(arena, due.ring, pid, tid, processes)? {
-        Look::Stack(_) if !is_open(arena, due) => Ok(Look::MovedOn),
-        look => Ok(look),
-    }
-}
-
-/// Looks at a thread, if it is blocked. `ring`: where hooks say which return addresses they keep.
-///
-/// # Errors
-/// It has ended, or may not be looked at.
-pub(crate) fn blocked(
-    arena: &Arena,
-    ring: usize,
-    pid: u32,
-    tid: u32,
-    processes: &mut Processes,
-) -> io::Result<Look> {
     let stands = || standing(pid as i32, tid as i32);
     let before = stands()?;
     let Standing::Blocked { pc, sp } = before else {
@@ -69,11 +52,11 @@ pub(crate) fn blocked(
     let mut words = vec![0; STACK_WORDS];
     let copied = stacks.copy_words(sp, &mut words);
     words.truncate(copied);
-    let kept = kept_returns(arena, ring, stacks);
+    let kept = kept_returns(arena, due.ring, stacks);
     if copied == 0 {
         return Err(io::ErrorKind::NotFound.into()); // it runs another program since
     }
-    if stands()? != before {
+    if stands()? != before || !is_open(arena, due) {
         return Ok(Look::MovedOn);
     }
     let stack = StackWords {

@@ -37,8 +37,7 @@ use crate::modules::Modules;
 use crate::processes::Processes;
 use due::{Due, DueIntervals};
 use held::Held;
-use look::Running;
-pub(crate) use look::{Look, blocked};
+use look::{Look, Running};
 pub use paths::{Files, Step};
 
 /// Shortest time between two polls.

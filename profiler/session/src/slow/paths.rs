@@ -50,23 +50,6 @@ impl Files {
         of_interval(path, scope)
     }
 
-    /// The first function of the target that a thread runs, by its name, from its `calls`, innermost first: what it was started for. What
-    /// languages' libraries put around that is passed over.
-    pub fn started_for(
-        &mut self,
-        calls: &[CodeAddress],
-        arena: &Arena,
-        modules: &mut Modules,
-    ) -> Option<String> {
-        let mut calls = calls.iter().rev();
-        calls.find_map(|call| {
-            let function = self.function(call, arena, modules)?;
-            let module = modules.get(arena, function.module).ok()?;
-            let name = module.name(function.address);
-            is_started_for(&name).then_some(name)
-        })
-    }
-
     fn step(&mut self, call: &CodeAddress, arena: &Arena, modules: &mut Modules) -> Step {
         let function = self.function(call, arena, modules);
         let named = function.and_then(|function| {
@@ -120,24 +103,6 @@ impl Files {
     }
 }
 
-/// Whether a function of this name says what a thread does: it has one, and is none that starts threads for others.
-fn is_started_for(name: &str) -> bool {
-    /// Of C++, Rust, GLib and libuv.
-    const STARTERS: [&str; 10] = [
-        "0x",
-        "_start",
-        "std::",
-        "core::",
-        "alloc::",
-        "<",
-        "void std::",
-        "execute_native_thread_routine",
-        "g_thread_proxy",
-        "uv__thread_",
-    ];
-    !STARTERS.iter().any(|starter| name.starts_with(starter))
-}
-
 fn file_name(file: &CodeFile) -> String {
     let path = &file.loaded.path;
     let name = path.file_name().unwrap_or(path.as_os_str());
@@ -166,26 +131,6 @@ mod tests {
             name: address.to_string(),
             function: Some(Location::new(0, address)),
             at: address,
-        }
-    }
-
-    #[test]
-    fn what_starts_threads_does_not_name_them() {
-        for name in [
-            "runWorkerThread",
-            "kuzu::common::TaskScheduler::runWorkerThread()",
-            "rocksdb::ThreadPoolImpl::Impl::BGThreadWrapper(void*)",
-        ] {
-            assert!(is_started_for(name), "{name}");
-        }
-        for name in [
-            "0x4aa0",
-            "execute_native_thread_routine",
-            "std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (*)()> > >::_M_run()",
-            "std::sys::thread::unix::Thread::new::thread_start",
-            "<alloc::boxed::Box<dyn core::ops::FnOnce()> as core::ops::FnOnce<()>>::call_once",
-        ] {
-            assert!(!is_started_for(name), "{name}");
         }
     }
 

@@ -13,7 +13,7 @@ use evenkeel_recording::{Meta, Writer};
 use evenkeel_wire::Record;
 
 use super::continuity::Continuity;
-use super::thread_names::{Nameless, ThreadNames};
+use super::thread_names::ThreadNames;
 use crate::clock::unix_ns;
 use crate::drain::Sink;
 use crate::profile::{Event, Observer, Settings};
@@ -177,22 +177,6 @@ impl RecordSink {
                 profile: &profile,
                 latencies: &minute.latency_bins(options.ticks_per_ns),
             });
-        }
-    }
-
-    /// A thread that has no name of its own. `None` where names are of no use.
-    pub fn next_nameless(&mut self) -> Option<Nameless> {
-        self.waits.then(|| self.names.next_nameless())?
-    }
-
-    /// What stacks have shown of it: the function that it runs.
-    pub fn name_by_function(&mut self, nameless: Nameless, function: Option<String>) {
-        match function {
-            Some(function) => {
-                let name = format!("{function} #{}", nameless.tid);
-                self.name_thread(nameless.thread, name);
-            }
-            None => self.names.still_nameless(nameless),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Names of threads. A process sets its title some time after its start, and a thread of a pool its name. So the name
 //! of a young thread is read again.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -9,10 +8,6 @@ use evenkeel_attach::namespace;
 
 /// Longest name of a thread, in characters.
 const NAME_MAX: usize = 48;
-/// Threads without a name that are remembered.
-const NAMELESS_MAX: usize = 256;
-/// How often one is looked at.
-const TRIES_MAX: u32 = 50;
 /// A name is read again after so long, and after twice as long each time.
 const AGAIN: Duration = Duration::from_millis(20);
 /// A thread that is older keeps its name.
@@ -35,19 +30,6 @@ struct Name {
     text: String,
     /// It gave it to itself, which identifies a pool of threads; otherwise it is that of the program, or the title of its process.
     is_own: bool,
-    /// It is the program's, and the thread is not the first: nothing says what it is for.
-    is_missing: bool,
-}
-
-/// A thread without a name of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nameless {
-    /// Its number in the recording.
-    pub thread: u64,
-    pub pid: u32,
-    pub tid: u32,
-    /// How often it was looked at in vain.
-    pub tries: u32,
 }
 
 impl Name {
@@ -62,7 +44,6 @@ impl Name {
 #[derive(Debug, Default)]
 pub struct ThreadNames {
     young: Vec<Young>,
-    nameless: VecDeque<Nameless>,
 }
 
 impl ThreadNames {
@@ -70,15 +51,6 @@ impl ThreadNames {
     pub fn began(&mut self, thread: u64, pid: u32, tid: u32, now: Instant) -> String {
         let name = thread_name(pid, tid);
         let text = name.with_number(tid);
-        if name.is_missing && self.nameless.len() < NAMELESS_MAX {
-            let tries = 0;
-            self.nameless.push_back(Nameless {
-                thread,
-                pid,
-                tid,
-                tries,
-            });
-        }
         self.young.push(Young {
             thread,
             pid,
@@ -99,7 +71,6 @@ impl ThreadNames {
             let name = thread_name(young.pid, young.tid);
             // Of a thread that is gone, nothing but its number is left.
             if name != young.name && !name.text.is_empty() {
-                self.nameless.retain(|other| other.thread != young.thread);
                 changed.push((young.thread, name.with_number(young.tid)));
                 young.name = name;
             }
@@ -108,23 +79,9 @@ impl ThreadNames {
         changed
     }
 
-    /// A thread without a name: the one that was asked for longest ago.
-    pub fn next_nameless(&mut self) -> Option<Nameless> {
-        self.nameless.pop_front()
-    }
-
-    /// Nothing was found that it could be called. It is asked for again, some times.
-    pub fn still_nameless(&mut self, nameless: Nameless) {
-        let tries = nameless.tries + 1;
-        if tries < TRIES_MAX {
-            self.nameless.push_back(Nameless { tries, ..nameless });
-        }
-    }
-
     /// The thread has ended.
     pub fn ended(&mut self, thread: u64) {
         self.young.retain(|young| young.thread != thread);
-        self.nameless.retain(|nameless| nameless.thread != thread);
     }
 }
 
@@ -136,19 +93,17 @@ fn thread_name(pid: u32, tid: u32) -> Name {
     };
     let title = read("cmdline");
     let title = title.split('\0').next().unwrap_or_default().trim();
-    let (text, is_own, is_missing) = match title.contains(": ") {
-        true => (title.to_owned(), false, false),
+    let (text, is_own) = match title.contains(": ") {
+        true => (title.to_owned(), false),
         false => {
             let name = read(&format!("task/{tid}/comm"));
             let is_own = tid != pid && name != read("comm");
-            let is_missing = tid != pid && !is_own && !name.is_empty();
-            (name, is_own, is_missing)
+            (name, is_own)
         }
     };
     Name {
         text: text.chars().take(NAME_MAX).collect(),
         is_own,
-        is_missing,
     }
 }
 
