@@ -34,13 +34,34 @@ fn jdks() -> Vec<PathBuf> {
 
 /// Compiles the program in a place.
 fn compile(place: &Place, jdk: &Path) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Planted.java");
+    compile_with(place, jdk, "Planted.java", Path::new("."));
+}
+
+/// Compiles a program with a library.
+fn compile_with(place: &Place, jdk: &Path, source: &str, library: &Path) {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
     let compiled = Command::new(jdk.join("bin/javac"))
         .args(["-g", "-d"])
         .arg(place.file("."))
-        .arg(source)
+        .arg("-cp")
+        .arg(library)
+        .arg(sources.join(source))
         .status();
     assert!(compiled.expect("javac runs").success());
+}
+
+/// The library of H2, if `scripts/install.sh jvm` has fetched it.
+fn h2() -> Option<PathBuf> {
+    let cache = match support::run::is_root() {
+        true => PathBuf::from("/var/cache/evenkeel"),
+        false => std::env::var_os("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?
+            .join("evenkeel"),
+    };
+    let files = std::fs::read_dir(cache.join("jvm/h2")).ok()?;
+    let mut jars = files.filter_map(|file| Some(file.ok()?.path()));
+    jars.find(|path| path.extension().is_some_and(|end| end == "jar"))
 }
 
 /// The command line of the program.
@@ -344,6 +365,42 @@ fn waits_are_findings_with_the_shares_that_the_program_measured() {
 }
 
 #[test]
+fn a_locked_row_of_h2_is_among_the_first_findings() {
+    let Some(h2) = h2() else {
+        eprintln!("SKIPPED: THERE IS NO H2: scripts/install.sh jvm");
+        return;
+    };
+    for jdk in jdks() {
+        let place = Place::new();
+        compile_with(&place, &jdk, "RowLock.java", &h2);
+        let methods = "org.h2.command.Command.executeQuery|org.h2.command.Command.executeUpdate";
+        let mut command = place.evenkeel(["profile", "--waits", "--interval", methods]);
+        command
+            .args(["--json", "run.json", "--"])
+            .arg(jdk.join("bin/java"))
+            .args(["-Xmx128m", "-cp"])
+            .arg(format!("{}:.", h2.display()))
+            .arg("RowLock")
+            .env("UNTIL", place.file("enough"));
+        let enough = place.file("enough");
+        let run = finish_hearing(command.spawn().unwrap(), move |line| {
+            if has_opened_all(line) {
+                std::thread::sleep(std::time::Duration::from_secs(5));
+                std::fs::write(&enough, "").unwrap();
+            }
+        });
+        let run = run.ended(0);
+        assert!(run.stdout.ends_with(", 0 failed\n"), "{run:?}");
+        let profile = place.json("run.json");
+        let findings = profile["findings"].as_array().expect("a list");
+        let names = findings.iter().map(|finding| finding["function"].clone());
+        let first: Vec<Value> = names.take(2).collect();
+        let expected = "waiting in Object.wait of org.h2.mvstore.tx.Transaction";
+        assert!(first.iter().any(|name| *name == expected), "{run:?}");
+    }
+}
+
+#[test]
 fn intervals_have_classes_by_an_argument() {
     for jdk in jdks() {
         let place = Place::new();
@@ -377,6 +434,30 @@ fn intervals_have_classes_by_an_argument() {
         let words = ["attach", &pid, "--for", "1s", "--interval", interval];
         let run = finish(place.evenkeel(words).spawn().unwrap()).ended(0);
         run.said(&["labels could not be read"]);
+        running.end(&place);
+    }
+}
+
+#[test]
+fn an_interval_is_a_call_of_any_of_several_methods() {
+    for jdk in jdks() {
+        let place = Place::new();
+        compile(&place, &jdk);
+        let running = Running::start(java(&place, &jdk, &[]));
+        let pid = running.child.id().to_string();
+        let interval = "Planted.throughLambdas|Planted.shared";
+        let words = ["attach", &pid, "--for", "3s", "--interval", interval];
+        let words = words.into_iter().chain(["--json", "run.json"]);
+        let run = finish(place.evenkeel(words).spawn().unwrap()).ended(0);
+        let tree = &place.json("run.json")["tree"];
+        // Only one of them calls each of these itself.
+        let calls = tree["children"].as_array().expect("a list");
+        let is_called = |name: &str| {
+            let mut names = calls.iter().filter_map(|call| call["name"].as_str());
+            names.any(|called| called.ends_with(name))
+        };
+        assert!(is_called(".forEach"), "{run:?}");
+        assert!(is_called("Planted.work"), "{run:?}");
         running.end(&place);
     }
 }

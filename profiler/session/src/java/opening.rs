@@ -116,8 +116,11 @@ impl Session<'_> {
                 let class = dotted(&named.class);
                 return Err(Problem::Fixed { class }.into());
             }
-            self.plan.want_interval(class.number, &named.method);
-            self.roots.push((class.number, named.method.clone()));
+            // A class may have several of the methods.
+            for method in self.methods.iter().filter(|one| one.class == named.class) {
+                self.plan.want_interval(class.number, &method.method);
+                self.roots.push((class.number, method.method.clone()));
+            }
         }
         let mut classes = self.plan.classes();
         // Restores classes that an earlier session left behind.

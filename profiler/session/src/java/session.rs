@@ -86,7 +86,8 @@ impl<'a> Session<'a> {
         label: Option<LabelArgument>,
     ) -> Session<'a> {
         let mut plan = Plan::default();
-        plan.sites.root = methods[0].name();
+        let names: Vec<String> = methods.iter().map(NamedMethod::name).collect();
+        plan.sites.root = names.join("|");
         plan.label = label;
         Session {
             settings,
