@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -48,9 +48,15 @@ struct Arguments {
     /// since the newest build (with one build, the last day) with the time before
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
-    /// Print all rows with all columns as JSON
-    #[arg(long)]
-    json: bool,
+    /// Print all rows with all columns as JSON, or write them to a file (--json=FILE)
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = PRINTED
+    )]
+    json: Option<PathBuf>,
     /// Also write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -65,6 +71,9 @@ struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
     memory: Option<u64>,
 }
+
+/// In place of a file: standard output.
+const PRINTED: &str = "-";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -215,21 +224,29 @@ async fn answer(
             Reply::to_question(&fleet, question, by.map(By::dimension)).await?
         }
     };
-    let overview = match (&arguments.html, arguments.json, asked) {
+    let is_printed = arguments.json.as_deref() == Some(Path::new(PRINTED));
+    let overview = match (&arguments.html, is_printed, asked) {
         (None, true, _) | (None, _, Asked::Query(..)) => None,
         _ => Some(Overview::of(&fleet).await?),
     };
     if let (Some(path), Some(overview)) = (&arguments.html, &overview) {
         let warnings: Vec<String> = warning.into_iter().collect();
         let page = reply.page(&arguments.command(), overview, &warnings);
-        fs::write(path, page).map_err(|source| Error::Write {
-            path: path.clone(),
-            source,
-        })?;
+        write(path, page)?;
     }
-    Ok(match arguments.json {
+    if let Some(path) = arguments.json.as_ref().filter(|_| !is_printed) {
+        write(path, reply.json())?;
+    }
+    Ok(match is_printed {
         true => reply.json(),
         false => reply.text(overview.as_ref(), arguments.layout()),
+    })
+}
+
+fn write(path: &Path, text: String) -> Result<(), Error> {
+    fs::write(path, text).map_err(|source| Error::Write {
+        path: path.to_owned(),
+        source,
     })
 }
 

@@ -91,6 +91,12 @@ fn a_terminal_shows_who_differs() {
         "{}",
         shares.stdout
     );
+    let file = place.path().join("shares.json");
+    let written = format!("--json={}", file.display());
+    let with_file = fleet([tables.as_os_str(), written.as_ref()]);
+    assert_eq!(with_file.stdout, shares.stdout, "the text is printed");
+    let written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(written["rows"].as_array().unwrap(), &rows(&tables, &[]));
     let few = fleet([tables.as_os_str(), "-k".as_ref(), "1".as_ref()]);
     assert!(few.stdout.contains("more rows: --rows"), "{}", few.stdout);
     let help = fleet(["--help"]);
@@ -207,7 +213,10 @@ fn impossible_questions_are_refused() {
     let copy = format!("COPY moments TO '{}'", written.display());
     let queries = [
         ("SELEC 1", "mend the query"),
-        ("SELECT nothing FROM moments", "docs/src/reference/tables.md"),
+        (
+            "SELECT nothing FROM moments",
+            "docs/src/reference/tables.md",
+        ),
         ("SELECT * FROM nothing", "docs/src/reference/tables.md"),
         (&copy, "only queries are run"),
         ("DROP TABLE moments", "only queries are run"),
