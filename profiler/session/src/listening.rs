@@ -1,5 +1,7 @@
 //! Looks at the queues of the target's listening sockets: connections that wait there are in no interval yet.
 
+mod kernel;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,7 +16,7 @@ const SEARCH: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 const PROCESSES_MAX: usize = 64;
 /// Sockets that are watched.
 const SOCKETS_MAX: usize = 16;
-/// The kernel lists all connections to find those that listen. A look takes at most this part of the time.
+/// A look takes at most this part of the time. In another network all connections are listed to find those that listen.
 const COST_MAX: u32 = 200;
 /// State of a listening socket in the kernel's list (`TCP_LISTEN`).
 const LISTEN: &str = "0A";
@@ -90,13 +92,27 @@ fn listeners(pid: i32, sockets: &BTreeSet<u64>) -> Vec<Listener> {
     if sockets.is_empty() {
         return Vec::new();
     }
+    let all = match is_in_this_network(pid) {
+        true => kernel::listeners().unwrap_or_else(|_| listed(pid)),
+        false => listed(pid),
+    };
+    let own = all.into_iter();
+    own.filter(|one| sockets.contains(&one.socket)).collect()
+}
+
+fn is_in_this_network(pid: i32) -> bool {
+    let own = fs::read_link("/proc/self/ns/net");
+    own.is_ok_and(|own| fs::read_link(format!("/proc/{pid}/ns/net")).is_ok_and(|its| its == own))
+}
+
+/// Those that the kernel lists among all connections of the process' network.
+fn listed(pid: i32) -> Vec<Listener> {
     let lists = ["tcp", "tcp6"].map(|list| {
         // A machine may have no IPv6.
         fs::read_to_string(format!("/proc/{pid}/net/{list}")).unwrap_or_default()
     });
     let lines = lists.iter().flat_map(|list| list.lines());
-    let all = lines.filter_map(listener);
-    all.filter(|one| sockets.contains(&one.socket)).collect()
+    lines.filter_map(listener).collect()
 }
 
 /// A line of the kernel's list (`proc_net_tcp`): local and remote address, state, queues, timer, retransmissions, user, timeout, socket.

@@ -21,6 +21,8 @@ impl ListenQueue {
     /// Part of the looks from which a queue is reported. A server with a free worker accepts a connection within microseconds. So a hundred
     /// connections a second are seen waiting in less than one look of a hundred.
     const OFTEN: f64 = 0.1;
+    /// So many looks must have seen one: a single one may be chance.
+    const WAITING_MIN: u64 = 3;
 
     /// Takes in one look.
     pub fn add(&mut self, connections: u64) {
@@ -52,7 +54,7 @@ impl ListenQueue {
 
     /// Whether connections waited often.
     pub fn is_long(&self) -> bool {
-        self.waiting_part() >= ListenQueue::OFTEN
+        self.waiting >= ListenQueue::WAITING_MIN && self.waiting_part() >= ListenQueue::OFTEN
     }
 }
 
@@ -89,8 +91,11 @@ mod tests {
 
     #[test]
     fn a_queue_is_long_where_connections_wait_in_one_look_of_ten() {
-        assert!(queue(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 1]).is_long());
-        assert!(!queue(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]).is_long());
+        let waits_in_three_of =
+            |looks: usize| queue(&[&[1, 1, 1][..], &vec![0; looks - 3]].concat());
+        assert!(waits_in_three_of(30).is_long());
+        assert!(!waits_in_three_of(31).is_long());
+        assert!(!queue(&[9, 9]).is_long(), "two may be chance");
         assert!(!ListenQueue::default().is_long());
     }
 

@@ -7,6 +7,8 @@ use crate::sites::Kind;
 use crate::slow::Evidence;
 use crate::slow::model::{SeenInside, SlowPath};
 
+/// Stacks that are evidence for the whole interval: one stall may be seen in several.
+const STACKS_MIN: u64 = 5;
 /// Most of the variance.
 const MOST: f64 = 0.5;
 
@@ -16,7 +18,32 @@ pub(super) fn add(profile: &mut Profile, slow: &Evidence, ticks_per_ns: f64) {
     for finding in &mut profile.findings {
         finding.seen_inside = slow.inside(&finding.function);
     }
+    add_inside_of_interval(profile);
     add_unexplained(profile);
+}
+
+/// Where calls of the interval itself are not expanded, what most slow intervals have in common is inside of it.
+fn add_inside_of_interval(profile: &mut Profile) {
+    let Some(stacks) = &profile.slow_stacks else {
+        return;
+    };
+    let common = &stacks.common;
+    let interval = &profile.tree.name;
+    let of_interval = profile
+        .findings
+        .iter_mut()
+        .find(|finding| finding.kind == Kind::Body && finding.function.contains(interval.as_str()));
+    if let Some(finding) = of_interval
+        && common.functions.len() > 1
+        && common.stacks >= STACKS_MIN
+    {
+        finding.seen_inside = Some(SeenInside {
+            functions: common.functions[1..].to_vec(),
+            stacks: common.stacks,
+            intervals: common.intervals,
+            of_stacks: stacks.stacks,
+        });
+    }
 }
 
 /// Adds what stacks show and the profile does not explain.
@@ -137,6 +164,36 @@ mod tests {
         assert_eq!(of_others, ["flush seen", "wait", "insert"]);
         let half = findings_with(0.7, "read");
         assert_eq!(half, ["wait", "read seen", "insert"], "0.49, 0.27, 0.14");
+    }
+
+    #[test]
+    fn what_is_not_expanded_of_the_interval_shows_what_stacks_have_in_common() {
+        let inside = |stacks| {
+            let mut profile = Profile {
+                findings: vec![Finding {
+                    function: "recv..write (not expanded)".to_owned(),
+                    kind: Kind::Body,
+                    ..Finding::default()
+                }],
+                slow_stacks: Some(SlowStacks {
+                    stacks: 8,
+                    common: SlowPath {
+                        functions: ["serve", "run", "compute"].map(str::to_owned).to_vec(),
+                        stacks,
+                        ..SlowPath::default()
+                    },
+                    ..SlowStacks::default()
+                }),
+                ..Profile::default()
+            };
+            profile.tree.name = "recv..write".to_owned();
+            add_inside_of_interval(&mut profile);
+            profile.findings.swap_remove(0).seen_inside
+        };
+        let seen = inside(5).unwrap();
+        assert_eq!(seen.functions, ["run", "compute"]);
+        assert_eq!((seen.stacks, seen.of_stacks), (5, 8));
+        assert_eq!(inside(4), None);
     }
 
     #[test]
