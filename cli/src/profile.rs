@@ -177,7 +177,8 @@ CALLER (CALLER>FUNCTION), or what lies between the call of BEGIN and the return 
 alternatives with |), or what the target says itself by include/evenkeel.h (annotated; name functions with within=). LIBRARY! in front names a shared library. Options: ,label=text:N or ,label=integer:N
 sorts intervals into classes by argument N (0 is the first; literals are taken out of SQL), ,label=text:FUNCTION:N by
 argument N of the first call of FUNCTION inside the interval, ,label=text:VARIABLE by the text to which a pointer variable
-of the program points as it begins; ,within=FUNCTION
+of the program points as it begins; a further .OFFSET follows the pointer at this many bytes (text:0.80.8); word, request
+(of HTTP) and int (four bytes) read it otherwise; ,within=FUNCTION
 says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait for the client; ,name=TEXT;
 ,key=N or ,key=N:N (arguments of BEGIN and of END, or `returned`) distinguishes intervals that move between threads.
 A CALL is FUNCTION,key=N: the N-th argument is the lock, task or interval.

@@ -176,10 +176,16 @@ fn nginx_requests(profiled: &UnderPreset) -> u64 {
 
 /// The part of requests' wait for their turn during which other requests were served.
 fn others_turns(profile: &Value) -> Option<f64> {
-    let turns = ["waiting for its turn", "other interval: (no label)"];
     let all = nodes(profile);
-    let (_, node) = all.iter().find(|(path, _)| path[1..] == turns)?;
-    node["mean_ns"].as_f64()
+    let of_others = all.iter().filter(|(path, _)| match &path[..] {
+        [_, turn, other] => {
+            turn == "waiting for its turn" && other.starts_with("other interval: GET ")
+        }
+        _ => false,
+    });
+    of_others
+        .filter_map(|(_, node)| node["mean_ns"].as_f64())
+        .reduce(|all, more| all + more)
 }
 
 /// One thread serves long answers at a limited rate and short ones in between, so the long ones wait for their turn.

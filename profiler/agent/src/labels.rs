@@ -1,4 +1,4 @@
-//! An interval's label, out of an argument of the function that begins it or of one that is called inside, or where a variable points to.
+//! An interval's label: where an argument of the function that begins it leads to, or one of a function called inside, or a variable.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -12,7 +12,7 @@ use crate::modules;
 
 const PAGE: u64 = 4096;
 
-/// The label of an interval that begins, at its place in the target. It is copied from there into the ring without a
+/// The label of an interval, at its place in the target. It is copied from there into the ring without a
 /// buffer, because clearing one would call the C library (see [`crate::boundaries`]).
 #[derive(Clone, Copy)]
 pub enum Found {
@@ -20,33 +20,44 @@ pub enum Found {
     Nothing,
     /// An integer.
     Integer(u64),
-    /// An address, and a number of readable bytes of text there.
-    Text(u64, usize),
+    /// Readable text.
+    Text(Text),
 }
 
+/// Readable text of the target.
+#[derive(Clone, Copy)]
+pub struct Text {
+    from: u64,
+    len: usize,
+    /// Letters are read as lower case.
+    folded: bool,
+}
+
+/// The target has no memory there.
+struct Unreadable;
+
 impl Found {
+    /// Readable text at an address.
+    pub fn text(from: u64, len: usize) -> Found {
+        let folded = false;
+        Found::Text(Text { from, len, folded })
+    }
+
     /// Looks for the label that the probe wants.
     pub fn read(probe: &Probe, registers: &Registers, arena: Arena) -> Found {
-        let argument = || registers.argument(probe.label_argument);
-        if probe.label == Label::Integer as u8 {
-            return Found::Integer(argument());
-        }
-        let from = match probe.label {
-            kind if kind == Label::Text as u8 => Some(argument()),
-            kind if kind == Label::Variable as u8 => variable(probe),
-            _ => return Found::Nothing,
-        };
-        // A variable that points nowhere has no label now.
-        if from == Some(0) && probe.label == Label::Variable as u8 {
+        let label = Label::of(probe);
+        if label == Label::None {
             return Found::Nothing;
         }
-        match from.and_then(|from| Some((from, text_len(from)?))) {
-            Some((from, len)) => Found::Text(from, len),
-            None => {
-                arena.control().labels_unread.fetch_add(1, Relaxed);
-                Found::Nothing
-            }
-        }
+        let found = match value(probe, registers) {
+            Ok(Some(value)) => found(label, value),
+            Ok(None) => return Found::Nothing,
+            Err(Unreadable) => None,
+        };
+        found.unwrap_or_else(|| {
+            arena.control().labels_unread.fetch_add(1, Relaxed);
+            Found::Nothing
+        })
     }
 
     /// The label with its text copied into a buffer.
@@ -54,12 +65,12 @@ impl Found {
         match *self {
             Found::Nothing => LabelValue::None,
             Found::Integer(value) => LabelValue::Integer(value),
-            Found::Text(from, len) => {
-                for (at, byte) in buffer[..len].iter_mut().enumerate() {
+            Found::Text(text) => {
+                for (at, byte) in buffer[..text.len].iter_mut().enumerate() {
                     // SAFETY: the text can be read.
-                    *byte = unsafe { (from.wrapping_add(at as u64) as *const u8).read_volatile() };
+                    *byte = unsafe { text.byte(at) };
                 }
-                LabelValue::Text(&buffer[..len])
+                LabelValue::Text(&buffer[..text.len])
             }
         }
     }
@@ -69,7 +80,7 @@ impl Found {
         match *self {
             Found::Nothing => 0,
             Found::Integer(_) => 1,
-            Found::Text(_, len) => len.div_ceil(LABEL_CHUNK),
+            Found::Text(text) => text.len.div_ceil(LABEL_CHUNK),
         }
     }
 
@@ -78,40 +89,94 @@ impl Found {
         match *self {
             Found::Nothing => Record::from_label_words(0, 0),
             Found::Integer(value) => Record::integer_label(value),
-            Found::Text(from, len) => {
-                let at = index * LABEL_CHUNK;
-                chunk(from.wrapping_add(at as u64), (len - at).min(LABEL_CHUNK))
+            Found::Text(text) => text.chunk(index * LABEL_CHUNK),
+        }
+    }
+}
+
+/// What a label is made of that begins with this value; nothing where the value should be the address of text and is not.
+fn found(label: Label, value: u64) -> Option<Found> {
+    match label {
+        Label::None => Some(Found::Nothing),
+        Label::Integer => Some(Found::Integer(value)),
+        Label::Int => Some(Found::Integer(i64::from(value as i32) as u64)),
+        Label::Text | Label::Word | Label::Request => Some(Found::Text(Text {
+            from: value,
+            len: text_len(value, label)?,
+            folded: label == Label::Word,
+        })),
+    }
+}
+
+/// The value that the probe's argument or variable leads to. Nothing where a pointer on the way is null, as it is of a variable or
+/// member that has no label now.
+fn value(probe: &Probe, registers: &Registers) -> Result<Option<u64>, Unreadable> {
+    let mut value = match probe.label_variable {
+        0 => registers.argument(probe.label_argument),
+        variable => modules::address(probe.module, variable).ok_or(Unreadable)?,
+    };
+    let mut step = 0;
+    while let Some(offset) = probe.label_members.offset(step) {
+        if value == 0 {
+            return Ok(None);
+        }
+        value = member(value.wrapping_add(u64::from(offset)))?;
+        step += 1;
+    }
+    Ok((step == 0 || value != 0 || !is_text(probe)).then_some(value))
+}
+
+fn is_text(probe: &Probe) -> bool {
+    !matches!(Label::of(probe), Label::Integer | Label::Int)
+}
+
+/// The word at an address that may lead nowhere.
+fn member(address: u64) -> Result<u64, Unreadable> {
+    let is_there =
+        is_readable(address) && (address.is_multiple_of(8) || is_readable(address.wrapping_add(7)));
+    if !is_there {
+        return Err(Unreadable);
+    }
+    // SAFETY: the pages of its first and its last byte can be read.
+    Ok(unsafe { word(address) })
+}
+
+impl Text {
+    /// The record of the text from `at` on.
+    fn chunk(&self, at: usize) -> Record {
+        let (from, len) = (self.from.wrapping_add(at as u64), self.len - at);
+        if len >= LABEL_CHUNK && !self.folded {
+            // SAFETY: the text can be read. Bytes 0 to 7, and 5 to 12.
+            let (low, high) = unsafe { (word(from), word(from.wrapping_add(5))) };
+            return Record::from_label_words(low, high >> 24);
+        }
+        let (mut low, mut high) = (0, 0);
+        let mut index = 0;
+        while index < len && index < LABEL_CHUNK {
+            // SAFETY: the text can be read.
+            let byte = u64::from(unsafe { self.byte(at + index) });
+            match index {
+                0..8 => low |= byte << (8 * index),
+                _ => high |= byte << (8 * (index - 8)),
             }
+            index += 1;
         }
+        Record::from_label_words(low, high)
     }
-}
 
-/// Where the variable points to that the probe's module has for its label. Nothing where the module is not known, or its memory gone.
-fn variable(probe: &Probe) -> Option<u64> {
-    let address = modules::address(probe.module, probe.label_variable)?;
-    let is_word = address.is_multiple_of(8) && is_readable(address);
-    // SAFETY: an aligned word lies in one page, which can be read.
-    is_word.then(|| unsafe { word(address) })
-}
-
-/// The record of the `len` bytes of text at `from`, which can be read. Reads are volatile also so that the compiler does not
-/// make a call of the C library of them.
-fn chunk(from: u64, len: usize) -> Record {
-    if len == LABEL_CHUNK {
-        // SAFETY: the caller's. Bytes 0 to 7, and 5 to 12.
-        let (low, high) = unsafe { (word(from), word(from.wrapping_add(5))) };
-        return Record::from_label_words(low, high >> 24);
-    }
-    let (mut low, mut high) = (0, 0);
-    for at in 0..len as u64 {
+    /// One of its bytes. The read is volatile also so that the compiler does not make a call of the C library of several.
+    ///
+    /// # Safety
+    /// The text can be read.
+    unsafe fn byte(&self, at: usize) -> u8 {
+        let address = self.from.wrapping_add(at as u64) as *const u8;
         // SAFETY: the caller's.
-        let byte = u64::from(unsafe { (from.wrapping_add(at) as *const u8).read_volatile() });
-        match at {
-            0..8 => low |= byte << (8 * at),
-            _ => high |= byte << (8 * (at - 8)),
+        let byte = unsafe { address.read_volatile() };
+        match byte {
+            b'A'..=b'Z' if self.folded => byte | 0x20,
+            byte => byte,
         }
     }
-    Record::from_label_words(low, high)
 }
 
 /// Eight bytes at any address.
@@ -131,10 +196,10 @@ fn has_zero_byte(word: u64) -> bool {
     word.wrapping_sub(ONES) & !word & (ONES << 7) != 0
 }
 
-/// Length of a text up to its zero, at most [`LABEL_MAX`]. Nothing where the pointer leads nowhere: the kernel is asked once
+/// Length of a text up to its end, at most [`LABEL_MAX`]. Nothing where the pointer leads nowhere: the kernel is asked once
 /// a page, for a fifth of what it takes to have it copy. (It could be unmapped between question and copy only by another
 /// thread, under the function that was just called with it.)
-fn text_len(from: u64) -> Option<usize> {
+fn text_len(from: u64, label: Label) -> Option<usize> {
     let mut at = 0;
     while at < LABEL_MAX {
         let address = from.wrapping_add(at as u64);
@@ -142,16 +207,26 @@ fn text_len(from: u64) -> Option<usize> {
             return (at > 0).then_some(at);
         }
         // An aligned word lies in one page.
+        let is_whole = label == Label::Text && address.is_multiple_of(8);
         // SAFETY: the page can be read.
-        if address.is_multiple_of(8) && !has_zero_byte(unsafe { word(address) }) {
+        if is_whole && !has_zero_byte(unsafe { word(address) }) {
             at += 8;
             continue;
         }
         // SAFETY: the page can be read.
-        if unsafe { (address as *const u8).read_volatile() } == 0 {
+        if ends(label, unsafe { (address as *const u8).read_volatile() }) {
             return Some(at);
         }
         at += 1;
     }
     Some(LABEL_MAX)
+}
+
+/// Whether this byte ends a label: a zero, and what follows a command, or the path of an HTTP request (RFC 9112, 3).
+fn ends(label: Label, byte: u8) -> bool {
+    match label {
+        Label::Word => byte <= b' ',
+        Label::Request => byte < b' ' || matches!(byte, b'?' | b'#'),
+        _ => byte == 0,
+    }
 }

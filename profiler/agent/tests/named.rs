@@ -3,11 +3,14 @@
 mod harness;
 
 use evenkeel_wire::plan::KEY_RETURNED;
-use evenkeel_wire::{Kind, Label, Role};
+use evenkeel_wire::{Kind, Label, Members, Role};
 use harness::events::Event;
 use harness::plan::{Hook, Hooks};
 use harness::{How, Run, run};
 
+/// The ways from a task to the line of its text, and to its status.
+const LINE: Members = Members::through(&[8, 0]).unwrap();
+const STATUS: Members = Members::through(&[4]).unwrap();
 const HOOKS: [Hook<'static>; 8] = [
     Hook {
         key_argument: 1,
@@ -24,8 +27,16 @@ const HOOKS: [Hook<'static>; 8] = [
         label_argument: 1,
         ..Hook::new("request_begins", Role::BeginKeyed)
     },
-    Hook::new("request_runs", Role::Work),
-    Hook::new("request_ends", Role::EndKeyed),
+    Hook {
+        label: Label::Request,
+        label_members: LINE,
+        ..Hook::new("request_runs", Role::Work)
+    },
+    Hook {
+        label: Label::Int,
+        label_members: STATUS,
+        ..Hook::new("request_ends", Role::EndKeyed)
+    },
     Hook::new("inside", Role::Inner),
 ];
 
@@ -80,6 +91,13 @@ fn assert_interval_moves(run: &Run, threads: &Threads) {
     };
     assert_eq!(works(threads.main), [key]);
     assert_eq!(works(threads.other), [key, 0]);
+    let classes = run.streams[threads.other].events.iter();
+    let classes = classes.filter_map(|event| match event {
+        Event::Class { key, name } => Some((*key, name.as_str())),
+        _ => None,
+    });
+    // What it is is known when the other thread works on it, and how it ended as it ends.
+    assert_eq!(classes.collect::<Vec<_>>(), [(key, "GET /a"), (key, "404")]);
     let mut events = run.streams[threads.other].events.iter();
     assert!(events.any(|event| matches!(event, Event::End { key: ended, .. } if *ended == key)));
 }

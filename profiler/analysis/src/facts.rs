@@ -1,5 +1,7 @@
 //! Facts of a run that are not in its records; a finished profile is made of both.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::findings::unseen::Unopened;
@@ -41,6 +43,9 @@ pub struct RunFacts {
     /// Queues of the target's listening sockets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listen_queues: Vec<ListenQueue>,
+    /// Settings of the server that were seen, by their names in its manual.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// The machine, and for how long it was watched; absent where nobody says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
@@ -65,6 +70,9 @@ impl RunFacts {
         add_new(&mut self.names, &other.names);
         add_new(&mut self.warnings, &other.warnings);
         join_queues(&mut self.listen_queues, &other.listen_queues);
+        // Of servers that are set differently nothing is known together.
+        self.settings
+            .retain(|name, value| other.settings.get(name) == Some(value));
         if let Some(other) = other.machine {
             let machine = self.machine.get_or_insert_default();
             machine.processors = machine.processors.max(other.processors);

@@ -135,6 +135,9 @@ pub struct Profile {
     /// Queues of the target's listening sockets: connections that waited there were in no interval. Empty where it has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listen_queues: Vec<ListenQueue>,
+    /// Settings of the server that were seen, by their names in its manual.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// The machine, and for how long it was watched; absent where the file does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,

@@ -3,7 +3,7 @@
 mod resolve;
 
 use evenkeel_symbols::{Site, Unpatchable};
-use evenkeel_wire::{Displaced, Label, Role};
+use evenkeel_wire::{Displaced, Label, Members, Role};
 
 pub use resolve::resolve;
 pub use resolve::{resolve_named, site_name, sites_of_callers};
@@ -22,10 +22,12 @@ pub enum Place {
 pub struct Meaning {
     /// The event there.
     pub role: Role,
-    /// Kind and index of the argument that labels the interval.
+    /// Kind of the label, and index of the argument that leads to it.
     pub label: (Label, u8),
-    /// Address in the module's file of the variable that points to the label, for `Label::Variable`.
+    /// Address in the module's file of the variable that leads to the label instead; 0 for none.
     pub label_variable: u64,
+    /// The way from there to the label.
+    pub label_members: Members,
     /// Index of the argument that is the key of an interval, task or lock, or `KEY_RETURNED`.
     pub key: u8,
 }
@@ -37,6 +39,7 @@ impl Meaning {
             role,
             label: (Label::None, 0),
             label_variable: 0,
+            label_members: Members::NONE,
             key: 0,
         }
     }
@@ -47,10 +50,16 @@ impl Meaning {
         self
     }
 
-    /// With the text to which the pointer variable at this address points as label.
-    pub const fn labelled_by(mut self, variable: u64) -> Meaning {
-        self.label = (Label::Variable, 0);
+    /// With a label to which the members of the variable at this address lead.
+    pub const fn labelled_by(mut self, kind: Label, variable: u64) -> Meaning {
+        self.label = (kind, 0);
         self.label_variable = variable;
+        self
+    }
+
+    /// With members that lead from the label's argument or variable to the label.
+    pub const fn through(mut self, members: Members) -> Meaning {
+        self.label_members = members;
         self
     }
 

@@ -13,9 +13,14 @@
 //!         | "client=" CALLER ">" FUNCTION                 a call that waits for the client
 //!         | "key=" KEY [":" KEY]      of a pair that may begin and end on different threads: what distinguishes its intervals
 //!         | "name=" TEXT
-//! LABEL   = ("text" | "integer") ":" ARGUMENT             of the beginning, 0 for the first
-//!         | ("text" | "integer") ":" POINT ":" ARGUMENT   of the first call of a function inside the interval
-//!         | "text:" VARIABLE          where a pointer variable of the beginning's module points to as the interval begins
+//! LABEL   = KIND ":" ARGUMENT MEMBERS             of the beginning, 0 for the first
+//!         | KIND ":" POINT ":" ARGUMENT MEMBERS   of the first call of a function inside the interval
+//!         | TEXT ":" VARIABLE MEMBERS             a variable of the beginning's module, as the interval begins
+//! KIND    = TEXT
+//!         | "integer" | "int"         of eight bytes, of four
+//! TEXT    = "text" | "word"           up to its zero; its first word in lower case
+//!         | "request"                 an HTTP request line, up to the query string
+//! MEMBERS = ["." OFFSET]...           pointers to follow: each lies at this many bytes from where the last one points to
 //! KEY     = ARGUMENT | "returned"
 //!
 //! CALL    = POINTS ["," "key=" KEY]   a function that takes or releases a lock, queues a task, or starts work on an interval
@@ -23,9 +28,10 @@
 
 use std::fmt;
 
-use evenkeel_wire::Label;
+use evenkeel_symbols::VariableSize;
 pub use evenkeel_wire::Role;
 use evenkeel_wire::plan::KEY_RETURNED;
+use evenkeel_wire::{Label, Members};
 
 use crate::error::Error;
 
@@ -63,15 +69,31 @@ pub enum Shape {
     Annotated,
 }
 
-/// Where the label of intervals is.
+/// The label of intervals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelSpec {
+    /// How it is read.
+    pub kind: Label,
+    /// Where the way to it begins.
+    pub source: LabelSource,
+    /// The way.
+    pub members: Members,
+}
+
+/// Where the way to the label of intervals begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabelSource {
-    /// In an argument of the call that begins them.
-    Argument(Label, u8),
-    /// In an argument of the first call of this function inside of them.
-    Inside(Label, Point, u8),
-    /// Where this pointer variable points to when they begin.
-    Variable(String),
+    /// At an argument of the call that begins them.
+    Argument(u8),
+    /// At an argument of the first call of this function inside of them.
+    Inside(Point, u8),
+    /// At this variable when they begin.
+    Variable {
+        /// Its name.
+        name: String,
+        /// Bytes that it has at least, or exactly a pointer's if it is one.
+        size: VariableSize,
+    },
 }
 
 /// An interval as typed.
@@ -84,7 +106,7 @@ pub struct IntervalSpec {
     /// Its shape.
     pub shape: Shape,
     /// Its label.
-    pub label: Option<Box<LabelSource>>,
+    pub label: Option<Box<LabelSpec>>,
     /// Functions whose calls are timed first.
     pub within: Vec<String>,
     /// Calls that wait for the client.
@@ -196,7 +218,7 @@ impl std::str::FromStr for IntervalSpec {
             match key {
                 "label" => {
                     let label = label(value).ok_or_else(|| {
-                        bad("a label is text:N, integer:N, text:FUNCTION:N, integer:FUNCTION:N or text:VARIABLE")
+                        bad("a label is KIND:N, KIND:FUNCTION:N or KIND:VARIABLE, with .OFFSET for each pointer to follow; KIND is text, word, request, integer or int")
                     })?;
                     spec.label = Some(Box::new(label));
                 }
@@ -211,7 +233,7 @@ impl std::str::FromStr for IntervalSpec {
         if spec.key.is_some() && !matches!(spec.shape, Shape::Pair { .. }) {
             return Err(bad("key= belongs to BEGIN..END"));
         }
-        if spec.is_keyed() && matches!(spec.label.as_deref(), Some(LabelSource::Inside(..))) {
+        if spec.is_keyed() && matches!(spec.label_source(), Some(LabelSource::Inside(..))) {
             return Err(bad(
                 "a label from inside belongs to intervals that stay on their thread, those without key=",
             ));
@@ -221,6 +243,11 @@ impl std::str::FromStr for IntervalSpec {
 }
 
 impl IntervalSpec {
+    /// Where the way to its label begins.
+    pub fn label_source(&self) -> Option<&LabelSource> {
+        self.label.as_deref().map(|label| &label.source)
+    }
+
     /// Whether its intervals may move between threads.
     pub fn is_keyed(&self) -> bool {
         self.key.is_some() || self.shape == Shape::Annotated
@@ -289,27 +316,60 @@ fn point(text: &str) -> Point {
     }
 }
 
-fn label(text: &str) -> Option<LabelSource> {
+fn label(text: &str) -> Option<LabelSpec> {
     let (kind, place) = text.split_once(':')?;
     let kind = match kind {
         "text" => Label::Text,
+        "word" => Label::Word,
+        "request" => Label::Request,
         "integer" => Label::Integer,
+        "int" => Label::Int,
         _ => return None,
     };
+    let (place, offsets) = members(place)?;
     let argument = |text: &str| text.parse().ok().filter(|&index: &u8| index < 32);
+    let through = |source, offsets: &[u16]| {
+        let members = Members::through(offsets)?;
+        Some(LabelSpec {
+            kind,
+            source,
+            members,
+        })
+    };
     if let Some(index) = argument(place) {
-        return Some(LabelSource::Argument(kind, index));
+        return through(LabelSource::Argument(index), &offsets);
     }
     // Names of C++ have colons, too.
     if let Some((function, index)) = place.rsplit_once(':')
         && let Some(index) = argument(index)
     {
         let function = point(function);
-        return (!function.is_blank()).then_some(LabelSource::Inside(kind, function, index));
+        return (!function.is_blank())
+            .then(|| through(LabelSource::Inside(function, index), &offsets))?;
     }
     let may_begin = |first: char| first.is_alphabetic() || first == '_';
     let is_name = place.starts_with(may_begin) && !place.contains([',', '>', ' ']);
-    (is_name && kind == Label::Text).then(|| LabelSource::Variable(place.to_owned()))
+    let is_text = !matches!(kind, Label::Integer | Label::Int);
+    let name = (is_name && is_text).then(|| place.to_owned())?;
+    let size = match offsets.first() {
+        None => VariableSize::Pointer,
+        Some(&offset) => VariableSize::Member(offset),
+    };
+    // A variable without members is the pointer itself.
+    let offsets = if offsets.is_empty() { vec![0] } else { offsets };
+    through(LabelSource::Variable { name, size }, &offsets)
+}
+
+/// The place before the first member, and the members' offsets.
+fn members(place: &str) -> Option<(&str, Vec<u16>)> {
+    // Functions may have points in their names, too.
+    let name = place.rfind(':').map_or(0, |colon| colon + 1);
+    let Some(at) = place[name..].find('.') else {
+        return Some((place, Vec::new()));
+    };
+    let (before, offsets) = place.split_at(name + at);
+    let offsets = offsets[1..].split('.').map(str::parse);
+    Some((before, offsets.collect::<Result<_, _>>().ok()?))
 }
 
 fn keys(text: &str) -> Option<(u8, u8)> {
@@ -366,35 +426,68 @@ mod tests {
         assert_eq!(
             (spec.label.as_deref(), spec.name.as_deref()),
             (
-                Some(&LabelSource::Argument(Label::Text, 1)),
+                Some(&read(Label::Text, LabelSource::Argument(1), &[])),
                 Some("request")
             )
         );
+    }
+
+    fn read(kind: Label, source: LabelSource, offsets: &[u16]) -> LabelSpec {
+        let members = Members::through(offsets).unwrap();
+        LabelSpec {
+            kind,
+            source,
+            members,
+        }
     }
 
     #[test]
     fn labels_from_inside_and_from_variables() {
         let label = |text: &str| *parse(&format!("work,label={text}")).label.unwrap();
         let inside = |kind, name: &str, argument| {
-            LabelSource::Inside(kind, Point::Function(name.into()), argument)
+            let source = LabelSource::Inside(Point::Function(name.into()), argument);
+            read(kind, source, &[])
         };
         assert_eq!(label("text:run:1"), inside(Label::Text, "run", 1));
         assert_eq!(
             label("integer:Cache::get(A*, int):2"),
             inside(Label::Integer, "Cache::get(A*, int)", 2)
         );
+        let site = Point::CallSites("main".into(), "run".into());
         assert_eq!(
             label("text:main>run:0"),
-            LabelSource::Inside(
-                Label::Text,
-                Point::CallSites("main".into(), "run".into()),
-                0
-            )
+            read(Label::Text, LabelSource::Inside(site, 0), &[])
         );
+        let variable = |name: &str, size, offsets: &[u16]| {
+            let name = name.to_owned();
+            read(Label::Text, LabelSource::Variable { name, size }, offsets)
+        };
         assert_eq!(
             label("text:Server::current_query"),
-            LabelSource::Variable("Server::current_query".into())
+            variable("Server::current_query", VariableSize::Pointer, &[0])
         );
+        assert_eq!(
+            label("text:request_globals.40.8"),
+            variable("request_globals", VariableSize::Member(40), &[40, 8])
+        );
+    }
+
+    #[test]
+    fn labels_behind_members() {
+        let label = |text: &str| parse(&format!("work,label={text}")).label;
+        assert_eq!(
+            label("word:0.80.0.8").as_deref(),
+            Some(&read(Label::Word, LabelSource::Argument(0), &[80, 0, 8]))
+        );
+        let inside = LabelSource::Inside(Point::Function("run.part".into()), 1);
+        assert_eq!(
+            label("int:run.part:1.104").as_deref(),
+            Some(&read(Label::Int, inside, &[104]))
+        );
+        for refused in ["text:0.x", "text:0.1.2.3.4.5", "text:0.-1", "text:0.70000"] {
+            let text = format!("work,label={refused}");
+            assert!(text.parse::<IntervalSpec>().is_err(), "{refused}");
+        }
     }
 
     #[test]

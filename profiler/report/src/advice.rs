@@ -162,6 +162,16 @@ fn has(names: &[String], name: &str) -> bool {
     names.iter().any(|known| known == base(name))
 }
 
+/// Whether the server was seen with this value of a setting, `NAME = VALUE`, or with another, `NAME != VALUE`.
+fn holds(profile: &Profile, condition: &str) -> bool {
+    let Some((name, value)) = condition.split_once('=') else {
+        return false;
+    };
+    let unequal = name.strip_suffix('!');
+    let seen = profile.settings.get(unequal.unwrap_or(name).trim());
+    seen.is_some_and(|seen| (seen == value.trim()) != unequal.is_some())
+}
+
 /// Whether one of these functions is in the tree.
 fn ran(node: &Node, names: &[String]) -> bool {
     has(names, &node.name) || node.children.iter().any(|child| ran(child, names))
@@ -208,9 +218,10 @@ impl Server {
         patterns.find(|pattern| pattern.fits(profile, finding))
     }
 
-    /// The part of a pattern's advice that is not followed already, as far as the profile's functions show.
+    /// The part of a pattern's advice that is not followed already, as far as the profile's functions and the server's settings show.
     fn advice(profile: &Profile, pattern: &Pattern) -> Vec<Advice> {
-        let is_done = |advice: &&Advice| ran(&profile.tree, &advice.done_if);
+        let is_set = |advice: &Advice| advice.done_with.iter().any(|value| holds(profile, value));
+        let is_done = |advice: &&Advice| ran(&profile.tree, &advice.done_if) || is_set(advice);
         let open = pattern.advice.iter().filter(|advice| !is_done(advice));
         open.cloned().collect()
     }

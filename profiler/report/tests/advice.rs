@@ -342,3 +342,105 @@ fn unknown_causes_are_not_guessed() {
         );
     }
 }
+
+/// What the server was seen to have set already is not advised; an unknown setting changes nothing.
+#[test]
+fn advice_that_is_followed_already_is_left_out() {
+    let cases = [
+        (
+            "postgres",
+            "LWLockAcquireOrWait",
+            "synchronous_commit = off",
+            ("synchronous_commit", "off", "on"),
+        ),
+        (
+            "postgres",
+            "LWLockAcquireOrWait",
+            "commit_delay",
+            ("commit_delay", "40", "0"),
+        ),
+        (
+            "postgres",
+            "SyncRepWaitForLSN",
+            "synchronous_commit = local",
+            ("synchronous_commit", "local", "remote_apply"),
+        ),
+        (
+            "postgres",
+            "llvm_compile_expr",
+            "jit = off",
+            ("jit", "off", "on"),
+        ),
+        (
+            "mariadbd",
+            "MYSQL_BIN_LOG::queue_for_group_commit",
+            "sync_binlog = 0",
+            ("sync_binlog", "0", "1"),
+        ),
+        (
+            "nginx",
+            "ngx_linux_sendfile_chain",
+            "aio threads",
+            ("aio", "threads", "off"),
+        ),
+    ];
+    for (target, function, advised, (setting, done, open)) in cases {
+        let is_advised = |value: Option<&str>| {
+            let settings = value.map(|value| (setting.to_owned(), value.to_owned()));
+            let mut profile = Profile {
+                target: target.into(),
+                settings: settings.into_iter().collect(),
+                findings: vec![Finding {
+                    function: function.into(),
+                    kind: Kind::Call,
+                    ..Finding::default()
+                }],
+                ..Profile::default()
+            };
+            advice::add(&mut profile);
+            let advice = &profile.findings[0].advice;
+            advice.iter().any(|advice| advice.what.contains(advised))
+        };
+        assert!(is_advised(None), "{function}: {advised}");
+        assert!(is_advised(Some(open)), "{function}: {advised}");
+        assert!(!is_advised(Some(done)), "{function}: {advised}");
+    }
+}
+
+/// Conditions name settings that a preset sees, with values that it gives them.
+#[test]
+fn conditions_are_of_settings_that_are_seen() {
+    let presets = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../intervals/src/presets");
+    for (server, file) in [
+        ("PostgreSQL", "postgres.toml"),
+        ("MariaDB", "mariadb.toml"),
+        ("nginx", "nginx.toml"),
+    ] {
+        let text = std::fs::read_to_string(presets.join(file)).unwrap();
+        let known: toml::Table = text.parse().unwrap();
+        let settings = known["setting"].as_array().unwrap();
+        let patterns = advice::servers()
+            .iter()
+            .filter(|known| known.server == server);
+        let advice = patterns
+            .flat_map(|server| &server.patterns)
+            .flat_map(|pattern| &pattern.advice);
+        let conditions: Vec<&String> = advice.flat_map(|advice| &advice.done_with).collect();
+        assert!(!conditions.is_empty(), "{server}");
+        for condition in conditions {
+            let (name, value) = condition.split_once('=').unwrap();
+            let name = name.trim_end_matches('!').trim();
+            let setting = settings
+                .iter()
+                .find(|setting| setting["name"].as_str() == Some(name));
+            let setting = setting.unwrap_or_else(|| panic!("nobody sees {name}"));
+            let is_value = match setting.get("values").and_then(toml::Value::as_array) {
+                Some(values) => values
+                    .iter()
+                    .any(|known| known.as_str() == Some(value.trim())),
+                None => value.trim().parse::<u64>().is_ok(),
+            };
+            assert!(is_value, "{condition}");
+        }
+    }
+}

@@ -15,6 +15,7 @@
 //! slow           stacks of intervals that are slow already
 //! keys           which ring a thread of the system's numbers has
 //! listening      connections that wait to be accepted
+//! server_settings  settings of the target that can be seen
 //! no_profile     why there is no profile
 //! java           the same in a Java virtual machine, for methods of Java
 //! refine         what to open and close next: a pure decision over a profile
@@ -39,6 +40,7 @@ pub mod plan;
 mod processes;
 pub mod profile;
 pub mod refine;
+mod server_settings;
 mod slow;
 #[cfg(test)]
 mod tests;

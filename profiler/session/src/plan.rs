@@ -508,6 +508,7 @@ fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, meaning: Mean
     probe.role = meaning.role as u8;
     (probe.label, probe.label_argument) = (meaning.label.0 as u8, meaning.label.1);
     probe.label_variable = meaning.label_variable;
+    probe.label_members = meaning.label_members;
     probe.key_argument = meaning.key;
     probe.operand = Operand::default();
 }

@@ -129,6 +129,7 @@ impl Session<'_> {
                 let probes = self.refiner.plan.planted().count();
                 self.run.tick(&self.records, probes, observer);
                 self.run.listening.look(self.target.pid());
+                self.look_at_settings();
                 self.watch_processes(observer);
                 self.target.filters.watch(&self.records.arena);
                 let is_over = self.run.is_over(self.settings.duration);

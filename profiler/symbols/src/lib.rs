@@ -80,3 +80,4 @@ pub use section::section;
 pub use sites::{Callee, Caller, Site};
 pub use symbols::unversioned;
 pub use unpatchable::Unpatchable;
+pub use variables::{MemberUse, VariableSize};

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::arch::members;
 use crate::arch::prologue::Entry;
 use crate::arch::scan::{self, ENTRY_BYTES_MAX};
 use crate::debug_files::{self, DebugFile, DebugNote, DebugSources};
@@ -18,6 +19,7 @@ use crate::relocations::{self, Relocations, Slot};
 use crate::sites::{Callee, Caller};
 use crate::symbols::Symbols;
 use crate::unpatchable::Unpatchable;
+use crate::variables::{MemberUse, VariableSize};
 use crate::{callee_rules, demangle, imports, mini_debug, variables};
 
 /// Everything that is known about an ELF file without running it. All addresses are virtual addresses of the file.
@@ -108,9 +110,25 @@ impl Module {
         &self.image.path
     }
 
-    /// Address of a variable of a pointer's size, by its name as the linker knows it or as C++ writes it.
-    pub fn variable(&self, name: &str) -> Option<u64> {
-        variables::find(&self.image.elf().ok()?, name)
+    /// Address of a variable of this size, by its name as the linker knows it or as C++ writes it.
+    pub fn variable(&self, name: &str, size: VariableSize) -> Option<u64> {
+        variables::find(&self.image.elf().ok()?, name, size)
+    }
+
+    /// Address and bytes of an exported variable that is a number.
+    pub fn number(&self, name: &str) -> Option<(u64, usize)> {
+        variables::number(&self.image.elf().ok()?, name)
+    }
+
+    /// How the function at `entry` reads and writes members of the structure that its first argument points to, in the order of its
+    /// code, up to its first call. Layouts of structures change with a server's version and its build; its code has the offsets.
+    pub fn members_used(&self, entry: u64) -> Vec<MemberUse> {
+        let code = self
+            .function(entry)
+            .and_then(|function| function.parts.first());
+        code.map_or_else(Vec::new, |range| {
+            members::used(self.code(range), range.start)
+        })
     }
 
     /// The build id, empty if the linker left none.

@@ -53,7 +53,7 @@ pub use control::{
 pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
 pub use keeping::{Keep, KeepTable};
 pub use latencies::{LATENCY_CLASSES, LatencyCounts, latency_class, latency_class_start};
-pub use plan::{Displaced, Form, Label, Piece, Probe, Refusal, Role, Wanted};
+pub use plan::{Displaced, Form, Label, Members, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};
 pub use ring::{RingHeader, RingState};
 pub use stacks::{CopiedAt, CopyState, STACKS_LEN, StackCopy};

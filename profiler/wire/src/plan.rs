@@ -67,11 +67,11 @@ pub enum Role {
     Enqueue = 8,
     /// The call takes a task out of a queue: it has it when it returns.
     Dequeue = 9,
-    /// From this call on, the thread works on the interval.
+    /// From this call on, the thread works on the interval. It may have its label.
     Work = 10,
     /// The interval of this key begins when this call begins; it may end on another thread. It may have a label.
     BeginKeyed = 11,
-    /// The interval of this key ends when this call returns.
+    /// The interval of this key ends when this call returns. It may have a label, as the call begins.
     EndKeyed = 12,
     /// A step of several before the interval's subject, which is a [`Role::Label`]: the interval begins with the
     /// first step. After its label it ends where the next interval's first step begins, unless it has met a
@@ -121,18 +121,76 @@ impl Role {
 /// [`Role::BeginKeyed`], which then take effect when the call returns.
 pub const KEY_RETURNED: u8 = 0xff;
 
-/// The label of an interval.
+/// The label of an interval: how the value is read that a probe's argument or variable leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Label {
     /// No label.
     None = 0,
-    /// The value of an integer argument.
+    /// The value is an integer of eight bytes.
     Integer = 1,
-    /// The zero-terminated string that a pointer argument points to.
+    /// The value points to a zero-terminated string.
     Text = 2,
-    /// The zero-terminated string that a pointer variable points to ([`Probe::label_variable`]).
-    Variable = 3,
+    /// The low four bytes of the value are an integer.
+    Int = 3,
+    /// The value points to text. The label is its first word, in lower case: what follows a command is data.
+    Word = 4,
+    /// The value points to the first line of an HTTP request. The label ends before the query string, which may hold secrets.
+    Request = 5,
+}
+
+impl Label {
+    /// The label of a [`Probe`].
+    pub fn of(probe: &Probe) -> Label {
+        const ALL: [Label; 5] = [
+            Label::Integer,
+            Label::Text,
+            Label::Int,
+            Label::Word,
+            Label::Request,
+        ];
+        let index = (probe.label as usize).checked_sub(1);
+        index
+            .and_then(|index| ALL.get(index).copied())
+            .unwrap_or(Label::None)
+    }
+}
+
+/// Members that lead from one place to another, at most.
+pub const MEMBERS_MAX: usize = 4;
+
+/// A way through the target's structures, from one pointer to the next: each step reads the word at an offset from where the last
+/// word points to. All zeros are a way without steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Members([u16; MEMBERS_MAX]);
+
+impl Members {
+    /// A way without steps.
+    pub const NONE: Members = Members([0; MEMBERS_MAX]);
+
+    /// Reads the word at each of `offsets`, bytes, in turn. `None` if there are too many, or one is too far.
+    pub const fn through(offsets: &[u16]) -> Option<Members> {
+        let mut steps = [0; MEMBERS_MAX];
+        let mut at = 0;
+        while at < offsets.len() {
+            if at == MEMBERS_MAX || offsets[at] == u16::MAX {
+                return None;
+            }
+            steps[at] = offsets[at] + 1;
+            at += 1;
+        }
+        Some(Members(steps))
+    }
+
+    /// The offset in bytes of a step, `None` behind the last.
+    #[inline]
+    pub fn offset(self, step: usize) -> Option<u16> {
+        match self.0.get(step) {
+            None | Some(0) => None,
+            Some(more) => Some(more - 1),
+        }
+    }
 }
 
 /// Why an agent could not do what the plan wanted.
@@ -178,7 +236,7 @@ pub struct Probe {
     pub role: u8,
     /// A [`Label`].
     pub label: u8,
-    /// Which argument is the label, 0 for the first.
+    /// Which argument leads to the label, 0 for the first, unless a variable does.
     pub label_argument: u8,
     /// Which argument is the key of a [`Role::Acquire`] and its like, or [`KEY_RETURNED`].
     pub key_argument: u8,
@@ -186,8 +244,10 @@ pub struct Probe {
     /// instead of the callee.
     pub callbacks: u8,
     _align: u8,
-    /// Address of the variable in the module's file that points to the label, for [`Label::Variable`].
+    /// Address in the module's file of the variable that leads to the label; 0 if an argument does.
     pub label_variable: u64,
+    /// The way from there to the label.
+    pub label_members: Members,
     /// The instruction's bytes in the file.
     pub bytes: [u8; 16],
     /// Operand of an indirect call.
@@ -261,4 +321,4 @@ pub struct Displaced {
 /// The module of probes of displaced instructions: there is no code of theirs to change, the entry's hook has them.
 pub const UNDER_ENTRY: u32 = u32::MAX;
 
-const _: () = assert!(size_of::<Probe>() == 592 && size_of::<Displaced>() == 280);
+const _: () = assert!(size_of::<Probe>() == 600 && size_of::<Displaced>() == 280);

@@ -23,7 +23,7 @@ pub fn text(jni: Jni, string: Object, buffer: &mut [MaybeUninit<u8>; BUFFER]) ->
     let characters = characters.min(LABEL_MAX);
     let written = buffer.as_mut_ptr().cast::<u8>();
     let len = jni.string_bytes(string, characters, written);
-    Found::Text(written as u64, whole_characters(written, len))
+    Found::text(written as u64, whole_characters(written, len))
 }
 
 /// Bytes up to [`LABEL_MAX`] that end with a character's end.

@@ -10,7 +10,7 @@ use evenkeel_patch::{Frame, thread};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::plan::KEY_RETURNED;
 use evenkeel_wire::record::LABEL_MAX;
-use evenkeel_wire::{Kind, LabelValue, Probe, Role};
+use evenkeel_wire::{Event, Kind, LabelValue, Probe, Role};
 
 use super::annotations::{
     begin_interval, count_interval, dequeue_task, end_interval, enqueue_task, work_for,
@@ -23,7 +23,7 @@ use super::switch::table;
 use super::waiting::{self, SLEPT_TICKS_MIN};
 use crate::arena::Arena;
 use crate::labels::Found;
-use crate::stack_copies;
+use crate::{rings, stack_copies};
 
 fn lock(address: u64) -> Object {
     Object::at(Kind::Named, address as *const u8, true)
@@ -69,8 +69,12 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> 
             return true; // nothing to look at again
         }
         Role::Enqueue => enqueue_task(key(value), now),
-        Role::Work if !returned => work_for(key(value), now),
+        Role::Work if !returned => {
+            work_for(key(value), now);
+            classify(probe, registers, arena, value);
+        }
         Role::EndKeyed => {
+            classify(probe, registers, arena, value);
             stack_copies::copy_at_end_anywhere(thread::current(), registers.caller(), now);
         }
         _ => {}
@@ -86,6 +90,16 @@ fn begin(probe: &Probe, registers: &Registers, arena: Arena, value: u64, now: u6
     let label = Found::read(probe, registers, arena).copied(&mut buffer);
     begin_interval(key(value), now, label);
     stack_copies::copy_at_begin(thread::current(), registers.caller(), now);
+}
+
+/// The label that this probe has for an interval that is open.
+fn classify(probe: &Probe, registers: &Registers, arena: Arena, value: u64) {
+    let key = key(value);
+    let mut buffer = [0; LABEL_MAX];
+    let label = Found::read(probe, registers, arena).copied(&mut buffer);
+    if key != 0 && label != LabelValue::None {
+        rings::event(thread::current(), Event::Class { key, label });
+    }
 }
 
 /// It returns `result`.

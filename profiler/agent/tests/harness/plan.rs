@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::*;
 
 use evenkeel_symbols::{DebugSources, Module};
 use evenkeel_wire as wire;
-use wire::{Label, Probe, Role, Wanted};
+use wire::{Label, Members, Probe, Role, Wanted};
 
 use super::arena::Arena;
 
@@ -17,6 +17,7 @@ pub struct Hook<'a> {
     pub key_argument: u8,
     pub label: Label,
     pub label_argument: u8,
+    pub label_members: Members,
 }
 
 impl<'a> Hook<'a> {
@@ -27,6 +28,7 @@ impl<'a> Hook<'a> {
             key_argument: 0,
             label: Label::None,
             label_argument: 0,
+            label_members: Members::NONE,
         }
     }
 }
@@ -70,6 +72,7 @@ impl Hooks<'_> {
                     probe.key_argument = hook.key_argument;
                     probe.label = hook.label as u8;
                     probe.label_argument = hook.label_argument;
+                    probe.label_members = hook.label_members;
                     probe.bytes = site.bytes;
                     probe.operand = site.operand.unwrap_or_default();
                     id += 1;

@@ -17,8 +17,13 @@ __attribute__((noinline)) static void lock_acquire(int mode, volatile int *lock)
 
 __attribute__((noinline)) static void lock_release(volatile int *lock) { __sync_lock_release(lock); }
 
+struct text {
+    const char *line;
+};
 struct task {
     int number;
+    int status;
+    const struct text *text;
 };
 static struct task *volatile queue;
 
@@ -47,7 +52,8 @@ static void *other(void *nothing) {
 }
 
 int main(void) {
-    static struct task task;
+    static const struct text text = {"GET /a?secret HTTP/1.1\r\nHost: b\r\n"};
+    static struct task task = {0, 404, &text};
     pthread_t thread;
     request_begins(&task, "select");
     lock_acquire(1, &word);

@@ -148,6 +148,9 @@ pub struct Advice {
     /// Functions that run only if it is applied already.
     #[serde(default, skip_serializing)]
     pub done_if: Vec<String>,
+    /// Values of settings with which it is applied already: `NAME = VALUE`, or `NAME != VALUE`.
+    #[serde(default, skip_serializing)]
+    pub done_with: Vec<String>,
 }
 
 /// A guarantee.

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::intervals::http;
 use crate::intervals::sql;
 use crate::intervals::trace_context::TraceContext;
 use crate::sums::paths::Paths;
@@ -42,6 +43,8 @@ pub struct ClassTable {
     /// Buffer for such a key.
     key: Vec<u8>,
     by_integer: FxHashMap<u64, usize>,
+    /// Of a class and a number that came with it.
+    detailed: FxHashMap<(usize, u64), usize>,
 }
 
 impl Default for ClassTable {
@@ -52,6 +55,7 @@ impl Default for ClassTable {
             by_text: FxHashMap::default(),
             key: Vec::new(),
             by_integer: FxHashMap::default(),
+            detailed: FxHashMap::default(),
         }
     }
 }
@@ -77,6 +81,17 @@ impl ClassTable {
         }
     }
 
+    /// The same of a label that an interval of class `known` gets.
+    pub(crate) fn read_after(&mut self, known: usize, label: LabelValue<'_>) -> Labelled {
+        match label {
+            LabelValue::Integer(value) => Labelled {
+                class: Some(self.detailed(known, value)),
+                trace: None,
+            },
+            LabelValue::None | LabelValue::Text(_) => self.read(label),
+        }
+    }
+
     /// The class of a label, an index below [`CLASSES_MAX`] + 2.
     pub(crate) fn class_of(&mut self, label: LabelValue<'_>) -> usize {
         match label {
@@ -90,6 +105,10 @@ impl ClassTable {
                 }
             },
             LabelValue::Text(text) => {
+                // Before the cache: whether a number is a part of an identifier depends on its length.
+                if let Some(request) = request(text) {
+                    return self.class_named(shortened(request));
+                }
                 without_numbers(text, &mut self.key);
                 match self.by_text.get(&self.key[..]) {
                     Some(&class) => class,
@@ -99,6 +118,23 @@ impl ClassTable {
                     }
                 }
             }
+        }
+    }
+
+    /// The class of an interval of `class` with a number that the target gave it later, as the status of a request. Zero is
+    /// none; without a label, the number is the label.
+    pub(crate) fn detailed(&mut self, class: usize, value: u64) -> usize {
+        match (class, value) {
+            (UNLABELLED_ID, value) => self.class_of(LabelValue::Integer(value)),
+            (OTHER_ID, _) | (_, 0) => class,
+            _ => match self.detailed.get(&(class, value)) {
+                Some(&detailed) => detailed,
+                None => {
+                    let name = format!("{} {}", self.name(class), value as i64);
+                    let detailed = self.class_named(name);
+                    remember(&mut self.detailed, (class, value), detailed)
+                }
+            },
         }
     }
 
@@ -177,17 +213,29 @@ fn remember<K: std::hash::Hash + Eq>(
     class
 }
 
-/// The class of a text label: SQL without its literals. In any other text, runs of digits become `?` and URLs lose
-/// their query string. At most [`NAME_MAX`] characters.
+/// The class of a text label: a request without its identifiers, SQL without its literals. In any other text, runs of digits become
+/// `?` and URLs lose their query string. At most [`NAME_MAX`] characters.
 pub(crate) fn normalise(label: &[u8]) -> String {
     let text = String::from_utf8_lossy(label);
     // A label cut in the middle of a character ends in a replacement character.
     let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER).trim();
-    let name = if sql::is_sql(text) {
+    shortened(if sql::is_sql(text) {
         sql::normalise(text)
     } else {
         normalise_plain(text)
-    };
+    })
+}
+
+/// The class of a request line of HTTP.
+fn request(label: &[u8]) -> Option<String> {
+    // Most labels are statements, whose second word is no path.
+    let second = label.iter().position(|&byte| byte == b' ')? + 1;
+    let may_be = matches!(label.get(second), Some(b'/' | b'*' | b'h'));
+    let text = may_be.then(|| String::from_utf8_lossy(label))?;
+    http::class(text.trim_end_matches(char::REPLACEMENT_CHARACTER))
+}
+
+fn shortened(name: String) -> String {
     match name.char_indices().nth(NAME_MAX) {
         Some((end, _)) => name[..end].to_owned(),
         None => name,
@@ -321,6 +369,25 @@ mod tests {
     }
 
     #[test]
+    fn requests_have_their_status_in_their_class() {
+        let mut table = ClassTable::default();
+        let class =
+            |table: &mut ClassTable, line: &str| table.class_of(LabelValue::Text(line.as_bytes()));
+        let one = class(&mut table, "GET /a/12ab34cd?secret=7 HTTP/1.1");
+        assert_eq!(class(&mut table, "GET /a/00ab34cdef?secret=8"), one);
+        let found = table.detailed(one, 200);
+        assert_eq!(table.name(found), "GET /a/? 200");
+        assert_eq!(table.detailed(one, 200), found);
+        assert_eq!(table.detailed(one, 0), one, "nothing was answered");
+        let bad = table.detailed(UNLABELLED_ID, 400);
+        assert_eq!(table.name(bad), "400");
+        for path in 0..10_000 {
+            let class = class(&mut table, &format!("GET /{}", "a".repeat(path % 1_000)));
+            assert!(table.detailed(class, path as u64) < CLASSES_MAX + 2);
+        }
+    }
+
+    #[test]
     fn traces_are_no_part_of_a_class() {
         let mut table = ClassTable::default();
         let mut read = |text: &str| table.read(LabelValue::Text(text.as_bytes()));
@@ -359,10 +426,6 @@ mod tests {
     #[test]
     fn plain_labels() {
         let cases = [
-            (
-                "GET /user/1234/cart?item=77&n=2 HTTP/1.1",
-                "GET /user/?/cart HTTP/?.?",
-            ),
             ("/static/a.js#top", "/static/a.js"),
             ("job 17", "job ?"),
             ("new order", "new order"),

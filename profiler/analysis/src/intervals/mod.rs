@@ -4,6 +4,7 @@ pub(crate) mod assembler;
 pub(crate) mod attributes;
 pub mod classes;
 pub(crate) mod counts;
+pub(crate) mod http;
 pub(crate) mod interval;
 pub(crate) mod pick;
 pub(crate) mod roles;

@@ -41,6 +41,7 @@ pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
     profile.names.clone_from(&facts.names);
     profile.outside.clone_from(&facts.outside);
     profile.listen_queues.clone_from(&facts.listen_queues);
+    profile.settings.clone_from(&facts.settings);
     profile.failed.clone_from(&facts.failed);
     profile.machine = facts.machine;
     let few_recorded = few_recorded(profile);

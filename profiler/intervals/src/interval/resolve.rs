@@ -16,9 +16,16 @@ use crate::spec::{IntervalSpec, LabelSource, NamedCall, Point, Shape};
 pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> {
     let mut hooked = Hooked::default();
     let mut scope = bounds(spec, module, &mut hooked)?;
-    if let Some(LabelSource::Inside(kind, function, argument)) = spec.label.as_deref() {
-        let meaning = Meaning::of(Role::Label).labelled(*kind, *argument);
-        hook(function, meaning, module, &mut hooked)?;
+    if let Some(label) = spec.label.as_deref()
+        && let LabelSource::Inside(function, argument) = &label.source
+    {
+        let meaning = Meaning::of(Role::Label).labelled(label.kind, *argument);
+        hook(
+            function,
+            meaning.through(label.members),
+            module,
+            &mut hooked,
+        )?;
     }
     for name in &spec.within {
         scope.push(module.find(name).map_err(not_found(module))?);
@@ -71,20 +78,26 @@ fn bounds(spec: &IntervalSpec, module: &Module, hooked: &mut Hooked) -> Result<V
 
 /// The meaning of what begins the interval, with its label where that can be read there.
 fn labelled(meaning: Meaning, spec: &IntervalSpec, module: &Module) -> Result<Meaning, Error> {
-    match spec.label.as_deref() {
-        Some(LabelSource::Argument(kind, argument)) => Ok(meaning.labelled(*kind, *argument)),
-        Some(LabelSource::Variable(name)) => match module.variable(name) {
-            Some(address) => Ok(meaning.labelled_by(address)),
-            None => Err(Error::BadSpec {
-                text: spec.text.clone(),
-                what: format!(
-                    "{} has no variable {name} with the size of a pointer; name a variable that it exports, or give it its symbols",
-                    short_path(module.path())
-                ),
-            }),
+    let Some(label) = spec.label.as_deref() else {
+        return Ok(meaning);
+    };
+    let meaning = match &label.source {
+        LabelSource::Argument(argument) => meaning.labelled(label.kind, *argument),
+        LabelSource::Variable { name, size } => match module.variable(name, *size) {
+            Some(address) => meaning.labelled_by(label.kind, address),
+            None => {
+                return Err(Error::BadSpec {
+                    text: spec.text.clone(),
+                    what: format!(
+                        "{} has no variable {name} {size}; name a variable that it exports, or give it its symbols",
+                        short_path(module.path())
+                    ),
+                });
+            }
         },
-        Some(LabelSource::Inside(..)) | None => Ok(meaning),
-    }
+        LabelSource::Inside(..) => return Ok(meaning),
+    };
+    Ok(meaning.through(label.members))
 }
 
 /// The call sites in which the interval's time is the client's.

@@ -12,7 +12,7 @@ pub const MARIADB: Preset = Preset {
     name: "mariadb",
     programs: &["mariadbd", "mysqld"],
     stop_signal: libc::SIGTERM,
-    functions: include_str!("mariadb.toml"),
+    known: include_str!("mariadb.toml"),
     version: Some("-MariaDB"),
     intervals: &[
         KnownInterval {

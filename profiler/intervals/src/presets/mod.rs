@@ -10,12 +10,14 @@ mod mariadb;
 mod memcached;
 mod names;
 mod nginx;
+mod php;
 mod postgres;
 mod preset;
 mod redis;
 mod version;
 
 use crate::error::Error;
+pub use names::{Setting, SettingSource};
 pub use preset::{KnownInterval, Preset};
 
 /// All presets.
@@ -26,6 +28,7 @@ pub const PRESETS: &[Preset] = &[
     nginx::NGINX,
     redis::REDIS,
     memcached::MEMCACHED,
+    php::PHP,
 ];
 
 impl Preset {

@@ -1,8 +1,8 @@
 //! nginx: an event loop a process, each with many requests at once.
 
 use evenkeel_symbols::Module;
-use evenkeel_wire::Role;
 use evenkeel_wire::plan::KEY_RETURNED;
+use evenkeel_wire::{Label, Members, Role};
 
 use super::find::{at_function, function, height};
 use super::preset::{KnownInterval, Preset};
@@ -13,7 +13,7 @@ pub const NGINX: Preset = Preset {
     name: "nginx",
     programs: &["nginx"],
     stop_signal: libc::SIGTERM,
-    functions: "",
+    known: include_str!("nginx.toml"),
     version: Some("nginx/"),
     intervals: &[KnownInterval {
         name: "request",
@@ -23,23 +23,30 @@ pub const NGINX: Preset = Preset {
     }],
 };
 
+/// Bytes of a text, its length and its address (`ngx_str_t`).
+const TEXT_BYTES: u32 = 16;
+
 /// A request is the `ngx_http_request_t` that `ngx_http_create_request` returns and `ngx_http_free_request` is given
 /// (http/ngx_http_request.c). Every function with it as the first argument works on the request.
 fn request(module: &Module) -> Result<Interval, String> {
-    let at = |name: &str, role, key| -> Result<_, String> {
-        let meaning = Meaning::of(role).keyed(key);
+    let at = |name: &str, meaning| -> Result<_, String> {
         Ok(at_function(module, function(module, name)?, meaning))
     };
-    let mut boundaries = at("ngx_http_create_request", Role::BeginKeyed, KEY_RETURNED)?;
-    boundaries.extend(at("ngx_http_free_request", Role::EndKeyed, 0)?);
+    let begin = Meaning::of(Role::BeginKeyed).keyed(KEY_RETURNED);
+    let mut boundaries = at("ngx_http_create_request", begin)?;
     for name in [
         "ngx_http_process_request_header",
         "ngx_http_core_run_phases",
         "ngx_http_output_filter",
         "ngx_http_upstream_init",
     ] {
-        boundaries.extend(at(name, Role::Work, 0)?);
+        boundaries.extend(at(name, Meaning::of(Role::Work))?);
     }
+    // Called once a request, when its header has been read.
+    let header_read = labelled(Role::Work, Label::Request, request_line(module));
+    boundaries.extend(at("ngx_http_process_request", header_read)?);
+    let end = labelled(Role::EndKeyed, Label::Integer, status(module));
+    boundaries.extend(at("ngx_http_free_request", end)?);
     let process = function(module, "ngx_http_process_request")?;
     let phases = function(module, "ngx_http_core_run_phases")?;
     Ok(Interval {
@@ -51,4 +58,46 @@ fn request(module: &Module) -> Result<Interval, String> {
         clients: Vec::new(),
         height: height(module, process) + 1,
     })
+}
+
+/// A role of functions that are given a request, with the label that the request has at this offset, if one is known.
+fn labelled(role: Role, kind: Label, offset: Option<u16>) -> Meaning {
+    let members = offset.and_then(|offset| Members::through(&[offset]));
+    match members {
+        Some(members) => Meaning::of(role).labelled(kind, 0).through(members),
+        None => Meaning::of(role),
+    }
+}
+
+/// Offset in a request of the pointer to its first line (`request_line.data`). The order of its texts is the same in all versions: the
+/// line, the path (`uri`), its arguments, its extension. `ngx_http_set_exten` reads the length of the path first, and empties the
+/// extension (http/ngx_http_core_module.c, ngx_http_request.h).
+fn request_line(module: &Module) -> Option<u16> {
+    let uses = module.members_used(function(module, "ngx_http_set_exten").ok()?);
+    let words = |is_written: bool| {
+        let words = uses
+            .iter()
+            .filter(move |a| a.bytes == 8 && a.is_written == is_written);
+        words.map(|word| word.offset)
+    };
+    let path = words(false).next()?;
+    let extension = path + 2 * TEXT_BYTES;
+    let is_emptied = [extension, extension + 8]
+        .into_iter()
+        .all(|at| words(true).any(|word| word == at));
+    let line = path.checked_sub(TEXT_BYTES)? + 8;
+    is_emptied.then(|| u16::try_from(line).ok())?
+}
+
+/// Offset in a request of its answer's status: `ngx_http_send_header` writes the status of an error there, and clears the length of the
+/// line that follows. It writes nothing else of eight bytes.
+fn status(module: &Module) -> Option<u16> {
+    let uses = module.members_used(function(module, "ngx_http_send_header").ok()?);
+    let written = uses
+        .iter()
+        .filter(|word| word.is_written && word.bytes == 8);
+    match written.map(|word| word.offset).collect::<Vec<_>>()[..] {
+        [status, line] if line == status + 8 => u16::try_from(status).ok(),
+        _ => None,
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use evenkeel_symbols::{Module, Site};
-use evenkeel_wire::{Label, Role};
+use evenkeel_symbols::{Module, Site, VariableSize};
+use evenkeel_wire::{Label, Members, Role};
 
 use super::find::{at_sites, callees, function, height, only_one, sites_in};
 use super::preset::{KnownInterval, Preset};
@@ -15,7 +15,7 @@ pub const POSTGRES: Preset = Preset {
     programs: &["postgres", "postmaster"],
     // Fast shutdown (PostgreSQL manual, 19.5).
     stop_signal: libc::SIGINT,
-    functions: include_str!("postgres.toml"),
+    known: include_str!("postgres.toml"),
     version: Some("postgres (PostgreSQL) "),
     intervals: &[
         KnownInterval {
@@ -119,11 +119,16 @@ fn sites_among(module: &Module, callers: &[u64], callee: u64) -> Vec<Site> {
     sites.collect()
 }
 
+/// To where a pointer variable points.
+const POINTER: Members = Members::through(&[0]).unwrap();
+
 /// The meaning of PortalRun where it is called for a message: `debug_query_string` has been set to the portal's
 /// source text, in every version.
 fn executed(module: &Module, role: Role) -> Meaning {
-    match module.variable("debug_query_string") {
-        Some(text) => Meaning::of(role).labelled_by(text),
+    match module.variable("debug_query_string", VariableSize::Pointer) {
+        Some(text) => Meaning::of(role)
+            .labelled_by(Label::Text, text)
+            .through(POINTER),
         None => Meaning::of(role),
     }
 }

@@ -17,8 +17,8 @@ pub struct Preset {
     pub programs: &'static [&'static str],
     /// Signal that ends the program the fastest clean way.
     pub stop_signal: i32,
-    /// Knowledge about its functions without symbols: a file that `names.rs` reads.
-    pub(super) functions: &'static str,
+    /// Its functions without symbols, and its settings: a file that `names.rs` reads.
+    pub(super) known: &'static str,
     /// Text next to the version in the program's file, if it has such a text.
     pub version: Option<&'static str>,
     /// Its intervals with descriptions, the default first.

@@ -1,7 +1,7 @@
 //! The methods of Java that a user names.
 
 use evenkeel_intervals::spec::{IntervalSpec, LabelSource, Point, Shape};
-use evenkeel_wire::Label;
+use evenkeel_wire::{Label, Members};
 
 use super::problem::Problem;
 
@@ -62,8 +62,11 @@ pub(super) type LabelArgument = (Label, u8);
 
 /// The label that a specification wants, if it may be one of methods of Java.
 pub(super) fn label(spec: &IntervalSpec) -> Option<LabelArgument> {
-    match spec.label.as_deref() {
-        Some(&LabelSource::Argument(kind, argument)) => Some((kind, argument)),
+    let label = spec.label.as_deref()?;
+    let is_plain =
+        label.members == Members::NONE && matches!(label.kind, Label::Text | Label::Integer);
+    match label.source {
+        LabelSource::Argument(argument) if is_plain => Some((label.kind, argument)),
         _ => None,
     }
 }

@@ -61,10 +61,28 @@ impl Session<'_> {
             traps: self.records.arena.control().traps.load(Relaxed),
             outside: self.run.outside.to_owned(),
             listen_queues: self.run.listening.seen(),
+            settings: self.run.server_settings.seen(),
             failed: self.failed(),
             machine: Some(machine(&self.records.clock)),
             warnings: self.all_warnings(),
             ..self.records.counts()
+        }
+    }
+
+    /// Looks at the server's settings, if its preset knows any.
+    pub(super) fn look_at_settings(&mut self) {
+        let IntervalSelector::Preset(preset, _) = &self.settings.selector else {
+            return;
+        };
+        let location = self.refiner.scope.first();
+        if let Some(index) = location.map(|location| location.module)
+            && self.run.server_settings.is_due()
+            && let Ok(program) = self.modules.get(&self.records.arena, index)
+        {
+            let pid = self.target.pid();
+            self.run
+                .server_settings
+                .look(&preset.settings(), pid, &program);
         }
     }
 

@@ -10,6 +10,7 @@ use evenkeel_recording::Meta;
 use super::records::Records;
 use super::settings::{Event, Observer, Settings};
 use crate::listening::ListenQueues;
+use crate::server_settings::ServerSettings;
 
 /// How long to wait for a process with the interval's functions before giving up, when a program without them was seen.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,6 +32,7 @@ pub struct Run {
     /// Recorded intervals take longer than the user allows.
     pub slowdown: Option<Warning>,
     pub listening: ListenQueues,
+    pub server_settings: ServerSettings,
 }
 
 impl Run {
@@ -46,6 +48,7 @@ impl Run {
             warnings,
             slowdown: None,
             listening: ListenQueues::default(),
+            server_settings: ServerSettings::default(),
         }
     }
 

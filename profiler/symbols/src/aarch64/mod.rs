@@ -5,6 +5,7 @@ pub(crate) mod callsites;
 pub(crate) mod confining;
 pub(crate) mod elf;
 pub(crate) mod frame;
+pub(crate) mod members;
 pub(crate) mod plt;
 pub(crate) mod prologue;
 pub(crate) mod scan;

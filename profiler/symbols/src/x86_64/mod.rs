@@ -4,6 +4,7 @@ pub(crate) mod callsites;
 pub(crate) mod confining;
 pub(crate) mod elf;
 pub(crate) mod frame;
+pub(crate) mod members;
 mod operand;
 pub(crate) mod plt;
 pub(crate) mod prologue;

@@ -82,6 +82,13 @@ impl KeyedIntervals {
         }
     }
 
+    /// The class of the open interval of this key.
+    pub(crate) fn class_of(&self, key: u64) -> Option<u16> {
+        let last = self.instances.get(&key).and_then(VecDeque::back);
+        last.filter(|last| last.end.is_none())
+            .map(|open| open.class)
+    }
+
     /// The open interval of this key belongs to this span.
     pub(crate) fn set_trace(&mut self, key: u64, trace: TraceContext) {
         let last = self.instances.get_mut(&key).and_then(VecDeque::back_mut);

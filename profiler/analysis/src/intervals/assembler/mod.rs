@@ -302,6 +302,13 @@ impl Assembler {
                 self.past.keyed.classify(key, class);
                 None
             }
+            Happened::Detail(key, value) => {
+                if let Some(class) = self.past.keyed.class_of(key) {
+                    let class = self.classes.detailed(usize::from(class), value);
+                    self.past.keyed.classify(key, class as u16);
+                }
+                None
+            }
             Happened::Trace(key, trace) => {
                 self.past.keyed.set_trace(key, trace);
                 None

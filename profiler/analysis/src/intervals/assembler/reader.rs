@@ -2,7 +2,7 @@
 
 use evenkeel_wire::event::Sink;
 use evenkeel_wire::ring::RING_BYTES;
-use evenkeel_wire::{Event, Keep, Object, Open, Record, Stamp};
+use evenkeel_wire::{Event, Keep, LabelValue, Object, Open, Record, Stamp};
 use rustc_hash::FxHashMap;
 
 use super::keyed::{Instance, KeyedIntervals, Segment};
@@ -102,6 +102,8 @@ pub enum Happened {
     Begin(u64, Instance),
     /// The interval with this key is of this class.
     Classify(u64, u16),
+    /// The class of the interval with this key has this number, too.
+    Detail(u64, u64),
     /// The interval with this key belongs to this span.
     Trace(u64, TraceContext),
     /// The interval with this key has this value of this attribute.
@@ -204,7 +206,8 @@ impl Sink for Reading<'_, '_> {
             // A call inside the interval has its label.
             Event::Label(label) | Event::Class { key: 0, label } => {
                 if let Some(home) = &mut self.reader.home {
-                    let labelled = self.inbox.classes.read(label);
+                    let known = usize::from(self.inbox.serials.class_of(home.serial));
+                    let labelled = self.inbox.classes.read_after(known, label);
                     home.trace = labelled.trace.or(home.trace);
                     if let Some(class) = labelled.class {
                         self.inbox.serials.classify(home.serial, class as u16);
@@ -404,6 +407,13 @@ impl Reading<'_, '_> {
                     mark,
                 };
                 self.pend(at, Happened::End(key, generation, ending));
+            }
+            Event::Class {
+                key,
+                label: LabelValue::Integer(value),
+            } => {
+                let time = timeline.latest();
+                self.pend(time, Happened::Detail(key, value));
             }
             Event::Class { key, label } => {
                 let time = timeline.latest();
