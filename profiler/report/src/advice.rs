@@ -2,7 +2,7 @@
 //!
 //! The knowledge is data, a file a server under `advice/`. A pattern lists functions. It fits a finding whose function is one of
 //! them if all of its conditions hold. These are of the function's caller, the kind of its time, the holders that it waits for, and what
-//! they do. The first pattern that fits wins; without one a finding has no advice. Names are compared without parameters and the compiler's endings.
+//! they do. The first pattern that fits wins, else the first with the finding's classes; without one a finding has no advice. Names are compared without parameters and the compiler's endings.
 //!
 //! A pattern is of the functions' own work, unless it has `waits`, or names kinds of time. What other threads do is no work of the
 //! function that waits for them.
@@ -69,6 +69,9 @@ pub struct Pattern {
     pub name: String,
     /// The finding's function is one of these.
     pub functions: Vec<String>,
+    /// Or, where no pattern has its function: it is work, and most of it is in intervals of these classes, as far as the search came.
+    #[serde(default)]
+    pub classes: Vec<String>,
     /// One of these calls it; any function if the list is empty.
     #[serde(default)]
     pub called_by: Vec<String>,
@@ -108,6 +111,8 @@ pub struct Pattern {
 const HELD_MIN: f64 = 0.3;
 /// A finding is a wait if others' time is so much of it.
 const WAITED_MIN: f64 = 0.5;
+/// A finding is one of classes if their intervals have this part of its share.
+const OF_CLASSES_MIN: f64 = 0.5;
 /// A class burns the processor if it has this part of the time, ...
 const BURNS_MIN: f64 = 0.5;
 /// ... in so few of the intervals.
@@ -125,6 +130,14 @@ impl Pattern {
             && (self.while_in.is_empty() || self.is_meanwhile(finding))
             && (self.seen.is_empty() || ran(&profile.tree, &self.seen))
             && (!self.crowded || is_crowded(profile))
+    }
+
+    /// Whether a finding is work of intervals of the pattern's classes.
+    fn fits_class(&self, finding: &Finding) -> bool {
+        let classes = finding.classes.iter();
+        let own = classes.filter(|class| self.classes.contains(&class.name));
+        let share: f64 = own.map(|class| class.share).sum();
+        finding.kind == Kind::Call && share > 0.0 && share >= OF_CLASSES_MIN * finding.share
     }
 
     fn allows(&self, finding: &Finding) -> bool {
@@ -214,8 +227,9 @@ fn is_crowded(profile: &Profile) -> bool {
 impl Server {
     /// The pattern of a finding.
     pub fn pattern(&self, profile: &Profile, finding: &Finding) -> Option<&Pattern> {
-        let mut patterns = self.patterns.iter();
-        patterns.find(|pattern| pattern.fits(profile, finding))
+        let patterns = || self.patterns.iter();
+        let by_function = patterns().find(|pattern| pattern.fits(profile, finding));
+        by_function.or_else(|| patterns().find(|pattern| pattern.fits_class(finding)))
     }
 
     /// The part of a pattern's advice that is not followed already, as far as the profile's functions and the server's settings show.

@@ -1,6 +1,6 @@
 //! Knowledge about servers is complete, well formed, and silent where nothing is known.
 
-use evenkeel_analysis::findings::{Finding, GivesUp, Holder, Meanwhile};
+use evenkeel_analysis::findings::{Finding, FindingClass, GivesUp, Holder, Meanwhile};
 use evenkeel_analysis::profile::{Class, Machine, Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_report::advice::{self, Pattern, Server};
@@ -443,4 +443,31 @@ fn conditions_are_of_settings_that_are_seen() {
             assert!(is_value, "{condition}");
         }
     }
+}
+
+/// Where the search ends before the command's function, its class says which command it is.
+#[test]
+fn commands_are_known_by_their_class() {
+    let means = |class: &str, share: f64, kind| {
+        let class = FindingClass {
+            name: class.into(),
+            share,
+            ..FindingClass::default()
+        };
+        let finding = Finding {
+            function: "call".into(),
+            kind,
+            share: 0.9,
+            classes: vec![class],
+            ..Finding::default()
+        };
+        of("redis-server *:6379", finding).means
+    };
+    let keys = means("keys", 0.8, Kind::Call).unwrap();
+    assert!(keys.contains("goes over many elements"), "{keys}");
+    let deleted = means("del", 0.8, Kind::Call).unwrap();
+    assert!(deleted.contains("Large values are freed"), "{deleted}");
+    assert_eq!(means("keys", 0.3, Kind::Call), None, "mostly others");
+    assert_eq!(means("keys", 0.8, Kind::Lock), None, "a wait");
+    assert_eq!(means("get", 0.8, Kind::Call), None);
 }

@@ -74,6 +74,13 @@ fn symptom(pattern: &Pattern) -> String {
             let _ = write!(text, "; {words} {}", listed(names));
         }
     }
+    if !pattern.classes.is_empty() {
+        let _ = write!(
+            text,
+            "; or work in the classes {}",
+            listed(&pattern.classes)
+        );
+    }
     if pattern.crowded {
         text.push_str("; more intervals in progress than processors");
     }

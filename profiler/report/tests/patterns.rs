@@ -96,10 +96,15 @@ fn cases() -> Vec<(PathBuf, Case)> {
 }
 
 fn server_of(target: &str) -> &'static Server {
-    let program = target.split_whitespace().next().unwrap_or_default();
-    let program = program.rsplit('/').next().unwrap_or_default();
-    let mut servers = advice::servers().iter();
-    let found = servers.find(|server| server.programs.iter().any(|known| known == program));
+    // A process that is attached to may have its title in front: "nginx: master process nginx".
+    let runs = |server: &&Server| {
+        let mut words = target.split_whitespace();
+        words.any(|word| {
+            let program = word.rsplit('/').next().unwrap_or_default();
+            server.programs.iter().any(|known| known == program)
+        })
+    };
+    let found = advice::servers().iter().find(runs);
     found.unwrap_or_else(|| panic!("{target} is no server"))
 }
 
