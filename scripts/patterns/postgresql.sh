@@ -1,7 +1,7 @@
 #!/bin/bash
 # Reproduces a problem that a pattern of advice is about, on a private PostgreSQL, and prints what the report finds.
 #
-#   scripts/patterns/postgresql.sh ddl-queue|rows-idle|truncation|standby|gin|jit [SECONDS] [-- OPTIONS OF ATTACH]
+#   scripts/patterns/postgresql.sh ddl-queue|rows-idle|truncation|standby|gin|jit|planning [SECONDS] [-- OPTIONS OF ATTACH]
 #
 # EVENKEEL is the program (target/debug/evenkeel). CASE=FILE writes the case for profiler/report/tests/patterns. As root.
 set -eu
@@ -114,6 +114,13 @@ jit)
     printf '%s\n' '\set far random(1, 20)' '\if :far = 1' \
         'select sum(a.abalance * 2 + b.bbalance), max(a.aid % 7) from pgbench_accounts a join pgbench_branches b using (bid) where a.aid < 100 group by a.aid % 3;' \
         '\else' 'set jit = off;' 'select 1;' 'reset jit;' '\endif' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+planning)
+    start primary 5432 'join_collapse_limit = 10'
+    tables=$(seq 2 9 | sed 's/.*/ join t& using (id)/' | tr -d '\n')
+    for table in $(seq 9); do echo "create table t$table (id int primary key);"; done | sql >/dev/null
+    printf '%s\n' '\set far random(1, 20)' '\if :far = 1' "select count(*) from t1$tables;" '\else' 'select 1;' '\endif' >"$work/load.sql"
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
     ;;
 *)

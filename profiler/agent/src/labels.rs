@@ -108,8 +108,8 @@ fn found(label: Label, value: u64) -> Option<Found> {
     }
 }
 
-/// The value that the probe's argument or variable leads to. Nothing where a pointer on the way is null, as it is of a variable or
-/// member that has no label now.
+/// The value that the probe's argument or variable leads to. Nothing where a pointer on the way is null: a variable or member has
+/// no label then.
 fn value(probe: &Probe, registers: &Registers) -> Result<Option<u64>, Unreadable> {
     let mut value = match probe.label_variable {
         0 => registers.argument(probe.label_argument),

@@ -1,4 +1,4 @@
-//! Settings of the target, where its preset knows how to see them without asking it: advice that is followed already is none.
+//! Settings of the target, which its preset can see without asking it. A report leaves out advice that they follow already.
 
 use std::collections::BTreeMap;
 use std::fs::File;
