@@ -151,6 +151,15 @@ fn child<'a>(node: &'a Value, method: &str) -> Option<&'a Value> {
     children.iter().find(|child| child["name"] == *name)
 }
 
+/// The share of a node and its standard error.
+fn share_and_error(node: &Value) -> (f64, f64) {
+    let number = |name: &str| node[name].as_f64();
+    (
+        number("share").expect("a number"),
+        number("se").unwrap_or(0.0),
+    )
+}
+
 #[track_caller]
 fn assert_shares(place: &Place, profile: &Value, said: &str) {
     let all = measured(place);
@@ -159,10 +168,11 @@ fn assert_shares(place: &Place, profile: &Value, said: &str) {
         let expected = share(intervals, number);
         let node = child(&profile["tree"], stage);
         let node = node.unwrap_or_else(|| panic!("{stage} is not in {}", profile["tree"]));
-        let share = node["share"].as_f64().expect("a number");
+        let (share, se) = share_and_error(node);
+        // Those in between that were recorded without their calls, to measure what probes cost, are not in the profile.
         assert!(
-            (share - expected).abs() <= 0.03,
-            "{stage}: {share}, and the program measured {expected} of {} intervals in {}: {said}",
+            (share - expected).abs() <= f64::max(0.03, 4.0 * se),
+            "{stage}: {share} +- {se}, and the program measured {expected} of {} intervals in {}: {said}",
             intervals.len(),
             all.len(),
         );
@@ -283,13 +293,14 @@ fn a_running_jvm_is_attached_to_again_and_again() {
     }
 }
 
-/// The share of all nodes of this name in a tree.
-fn share_of(node: &Value, name: &str) -> f64 {
+/// The share of all nodes of this name in a tree, and the sum of their standard errors.
+fn share_of(node: &Value, name: &str) -> (f64, f64) {
     if node["name"] == *name {
-        return node["share"].as_f64().expect("a number");
+        return share_and_error(node);
     }
     let children = node["children"].as_array().into_iter().flatten();
-    children.map(|child| share_of(child, name)).sum()
+    let all = children.map(|child| share_of(child, name));
+    all.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
 /// The waits that the program makes, by the number of the stage.
@@ -342,10 +353,10 @@ fn waits_are_findings_with_the_shares_that_the_program_measured() {
         let findings = profile["findings"].as_array().expect("a list");
         for (number, wait) in WAITS.into_iter().enumerate() {
             let expected = share(intervals, number);
-            let found = share_of(&profile["tree"], wait);
+            let (found, se) = share_of(&profile["tree"], wait);
             assert!(
-                (found - expected).abs() <= 0.06,
-                "{wait}: {found}, and its stage had {expected}: {}",
+                (found - expected).abs() <= f64::max(0.06, 4.0 * se),
+                "{wait}: {found} +- {se}, and its stage had {expected}: {}",
                 run.stderr
             );
             let is_finding = findings.iter().any(|finding| finding["function"] == wait);
