@@ -46,21 +46,30 @@ fn add_inside_of_interval(profile: &mut Profile) {
     }
 }
 
-/// Adds what stacks show and the profile does not explain.
+/// Adds what stacks show and the findings do not explain: in slow intervals that the profile is not of, or where it has too few of
+/// them to attribute their time.
 fn add_unexplained(profile: &mut Profile) {
-    let Some(missing) = profile.explains_a_part().map(|missing| missing.share) else {
-        return;
-    };
     let Some(stacks) = &profile.slow_stacks else {
         return;
     };
+    let part = profile.explains_a_part();
+    let missing = part.map_or(0.0, |missing| missing.share);
+    let shares = profile
+        .findings
+        .iter()
+        .map(|finding| finding.share.max(0.0));
+    let unexplained = 1.0 - (1.0 - missing) * shares.sum::<f64>().min(1.0);
+    let is_evidence = unexplained > MOST && stacks.common.stacks >= STACKS_MIN;
+    if part.is_none() && !is_evidence {
+        return;
+    }
     // What it may hold of all variance, and what the others do.
-    let most = missing * stacks.common.share;
+    let most = unexplained * stacks.common.share;
     let findings = profile.findings.iter();
     let larger = findings.take_while(|other| (1.0 - missing) * other.share >= most);
     let place = larger.count();
     if let Some(finding) = finding(&stacks.common, stacks.stacks) {
-        let told = match missing > MOST {
+        let told = match unexplained > MOST {
             // The findings are of other intervals: what comes first has to be of the slow ones.
             true => place.max(1),
             false => usize::MAX,
@@ -116,12 +125,17 @@ mod tests {
     /// The findings of a profile that represents `part` of the variance: wait has seven tenths of that, insert two. Stacks
     /// show this function inside of insert, for nine tenths of the time.
     fn findings_with(part: f64, seen: &str) -> Vec<String> {
+        findings_of(part, [0.7, 0.2], seen, 0)
+    }
+
+    /// The same with these shares, and so many stacks.
+    fn findings_of(part: f64, shares: [f64; 2], seen: &str, stacks: u64) -> Vec<String> {
         let named = |function: &str, share| Finding {
             function: function.to_owned(),
             share,
             ..Finding::default()
         };
-        let mut insert = named("insert", 0.2);
+        let mut insert = named("insert", shares[1]);
         insert.seen_inside = Some(SeenInside {
             functions: vec!["flush".to_owned()],
             ..SeenInside::default()
@@ -136,10 +150,11 @@ mod tests {
         let common = SlowPath {
             functions: ["statement", "insert", seen].map(str::to_owned).to_vec(),
             share: 0.9,
+            stacks,
             ..SlowPath::default()
         };
         let mut profile = Profile {
-            findings: vec![named("wait", 0.7), insert],
+            findings: vec![named("wait", shares[0]), insert],
             sampling: Some(sampling),
             slow_stacks: Some(SlowStacks {
                 common,
@@ -163,7 +178,15 @@ mod tests {
         let of_others = findings_with(0.01, "flush");
         assert_eq!(of_others, ["flush seen", "wait", "insert"]);
         let half = findings_with(0.7, "read");
-        assert_eq!(half, ["wait", "read seen", "insert"], "0.49, 0.27, 0.14");
+        assert_eq!(half, ["wait", "read seen", "insert"], "0.49, 0.33, 0.14");
+    }
+
+    #[test]
+    fn where_too_few_slow_intervals_were_timed_their_stacks_come_first() {
+        let found = |shares, stacks| findings_of(1.0, shares, "flush", stacks);
+        assert_eq!(found([0.3, 0.1], 5), ["flush seen", "wait", "insert"]);
+        assert_eq!(found([0.3, 0.1], 4), ["wait", "insert"], "too few stacks");
+        assert_eq!(found([0.4, 0.2], 5), ["wait", "insert"], "explained");
     }
 
     #[test]
