@@ -2,10 +2,13 @@
 //!
 //! The knowledge is data, a file a server under `advice/`. A pattern lists functions. It fits a finding whose function is one of
 //! them if all of its conditions hold. These are of the function's caller, the kind of its time, the holders that it waits for, and what
-//! they do. The first pattern that fits wins, else the first with the finding's classes; without one a finding has no advice. Names are compared without parameters and the compiler's endings.
+//! they do. The first pattern that fits wins. Else it is the first that fits another function on the finding's path ([`along_path`]), or
+//! its classes. Without one a finding has no advice. Names are compared without parameters and the compiler's endings.
 //!
 //! A pattern is of the functions' own work, unless it has `waits`, or names kinds of time. What other threads do is no work of the
 //! function that waits for them.
+
+mod along_path;
 
 use std::sync::LazyLock;
 
@@ -228,8 +231,10 @@ impl Server {
     /// The pattern of a finding.
     pub fn pattern(&self, profile: &Profile, finding: &Finding) -> Option<&Pattern> {
         let patterns = || self.patterns.iter();
-        let by_function = patterns().find(|pattern| pattern.fits(profile, finding));
-        by_function.or_else(|| patterns().find(|pattern| pattern.fits_class(finding)))
+        let known = |finding: &Finding| patterns().find(|pattern| pattern.fits(profile, finding));
+        let along_path = || along_path::others(finding).find_map(|other| known(&other));
+        let of_class = || patterns().find(|pattern| pattern.fits_class(finding));
+        known(finding).or_else(along_path).or_else(of_class)
     }
 
     /// The part of a pattern's advice that is not followed already, as far as the profile's functions and the server's settings show.

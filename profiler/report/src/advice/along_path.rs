@@ -1,0 +1,114 @@
+//! Where a pattern may know a finding that it does not know by its function. The search went deeper than the pattern, into the functions
+//! that the known one calls; or not as deep, and stacks or another round show the known one inside.
+
+use evenkeel_analysis::findings::Finding;
+use evenkeel_analysis::sites::Kind;
+use evenkeel_analysis::slow::model::SeenInside;
+
+/// Stacks of slow intervals that show a function inside of a finding for sure: so many, and half of all that show the finding.
+const STACKS_MIN: u64 = 5;
+
+/// The finding as it would be if another function on its path explained it: those inside of it, the deepest first, then its callers, the
+/// nearest first.
+pub(super) fn others(finding: &Finding) -> impl Iterator<Item = Finding> {
+    let inside = inside(finding).into_iter().rev();
+    let all = inside.chain(callers(finding));
+    all.map(|(function, called_by)| Finding {
+        function,
+        called_by,
+        ..finding.clone()
+    })
+}
+
+/// The functions inside of it, with their callers, outermost first.
+fn inside(finding: &Finding) -> Vec<(String, Option<String>)> {
+    let is_sure =
+        |seen: &&SeenInside| seen.stacks >= STACKS_MIN && 2 * seen.stacks >= seen.of_stacks;
+    let seen = finding.seen_inside.as_ref().filter(is_sure);
+    let timed = finding.timed_inside.as_ref();
+    let functions = match (seen, timed) {
+        (Some(seen), _) => &seen.functions,
+        (None, Some(timed)) => &timed.functions,
+        (None, None) => return Vec::new(),
+    };
+    let callers = [&finding.function].into_iter().chain(functions);
+    let callers = callers.map(|caller| Some(caller.clone()));
+    functions.iter().cloned().zip(callers).collect()
+}
+
+/// The functions that have called it on each of its paths, nearest first. What another thread did, and time without a processor, is not
+/// the callers' own.
+fn callers(finding: &Finding) -> Vec<(String, Option<String>)> {
+    let is_of_callers = matches!(
+        finding.kind,
+        Kind::Call
+            | Kind::Lock
+            | Kind::Io
+            | Kind::Event
+            | Kind::Socket
+            | Kind::Timer
+            | Kind::Body
+            | Kind::NotOpened
+    );
+    let mut paths = finding.paths.iter().map(|path| steps(path));
+    let Some(first) = paths.next().filter(|_| is_of_callers) else {
+        return Vec::new();
+    };
+    let others: Vec<Vec<&str>> = paths.collect();
+    let is_common = |step: &&str| others.iter().all(|other| other.contains(step));
+    let callers = first.iter().rev().skip(1);
+    let callers = callers.copied().filter(is_common);
+    callers.map(|caller| (caller.to_owned(), None)).collect()
+}
+
+/// The functions of a path, outermost first, without the interval and without the places of their calls.
+fn steps(path: &str) -> Vec<&str> {
+    let steps = path.split(" > ").skip(1);
+    steps
+        .map(|step| step.split(" [").next().unwrap_or(step))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(finding: &Finding) -> Vec<String> {
+        others(finding).map(|other| other.function).collect()
+    }
+
+    #[test]
+    fn inside_first_and_then_callers() {
+        let finding = Finding {
+            function: "insert".to_owned(),
+            paths: vec![
+                "statement > run [a+0x1] > cleanup [b+0x2] > insert [c+0x3]".to_owned(),
+                "statement > start > cleanup > insert".to_owned(),
+            ],
+            seen_inside: Some(SeenInside {
+                functions: vec!["find".to_owned(), "lock".to_owned()],
+                stacks: 5,
+                of_stacks: 10,
+                ..SeenInside::default()
+            }),
+            ..Finding::default()
+        };
+        assert_eq!(names(&finding), ["lock", "find", "cleanup"]);
+        let callers: Vec<_> = others(&finding).map(|other| other.called_by).collect();
+        assert_eq!(callers[0].as_deref(), Some("find"));
+        let mut few = finding.clone();
+        few.seen_inside.as_mut().unwrap().stacks = 4;
+        assert_eq!(names(&few), ["cleanup"]);
+    }
+
+    #[test]
+    fn time_without_a_processor_is_not_the_callers() {
+        let finding = Finding {
+            function: "runnable".to_owned(),
+            kind: Kind::Preempted,
+            paths: vec!["statement > plan > runnable".to_owned()],
+            ..Finding::default()
+        };
+        assert!(names(&finding).is_empty());
+    }
+}
