@@ -6,22 +6,17 @@
 //! the rules in [`crate::queue`]); its choice is checked against the granted set again before anything is granted.
 
 mod bldsf;
-mod ddf;
 mod decision;
 mod delay;
 mod edsf;
 mod fifo;
 mod group;
-mod hldaf;
+mod heuristics;
 mod hldsf;
 mod kind;
 mod ldaf;
 mod ldsf;
-mod mblf;
-mod mlf;
-mod random;
 mod rs;
-mod svats;
 mod vats;
 
 #[cfg(test)]
@@ -30,19 +25,14 @@ mod ages;
 mod figures;
 
 pub use bldsf::Bldsf;
-pub use ddf::Ddf;
 pub use decision::{Decision, Schedule, SetSizes};
 pub use delay::DelayFactor;
 pub use edsf::Edsf;
 pub use fifo::Fifo;
-pub use hldaf::Hldaf;
+pub use heuristics::{Ddf, Mblf, Mlf, Random, Svats};
 pub use hldsf::Hldsf;
 pub use kind::ScheduleKind;
-pub use ldaf::{AgePower, Ldaf};
+pub use ldaf::{AgePower, Hldaf, Ldaf};
 pub use ldsf::Ldsf;
-pub use mblf::Mblf;
-pub use mlf::Mlf;
-pub use random::Random;
 pub use rs::Rs;
-pub use svats::Svats;
 pub use vats::Vats;
