@@ -37,7 +37,6 @@
 //! The first page a new store allocates is page 2.
 
 mod allocation;
-mod barrier;
 mod dirty;
 mod double_write;
 mod error;
@@ -58,12 +57,11 @@ mod table;
 mod writer;
 
 pub use allocation::Allocation;
-pub use barrier::LogBarrier;
 pub use error::PageError;
 pub use flush::DirtyPage;
 pub use guards::{PageRead, PageWrite};
 pub use id::PageId;
 pub use page::PAGE_HEADER_BYTES;
-pub use pool::Pool;
+pub use pool::{LogBarrier, Pool};
 pub use settings::{FRAMES_MIN, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PoolSettings, Replacement};
 pub use statistics::PoolStatistics;

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use evenkeel_disk::{Background, Directory};
+use evenkeel_log::{Log, LogError, Lsn};
 
-use crate::barrier::LogBarrier;
 use crate::dirty::DirtyFrames;
 use crate::double_write::{BATCH_PAGES, Batch, DoubleWrite};
 use crate::error::PageError;
@@ -26,6 +26,22 @@ use crate::writer;
 const SEARCH_FRAMES: usize = 256;
 /// How often a thread that finds every frame in use yields before it gives up: for a second in all.
 const ATTEMPTS_MAX: usize = 1000;
+
+/// The write-ahead rule: before a page is written, the log is durable up to the page's LSN.
+pub trait LogBarrier: Send + Sync {
+    /// Returns when the record with this LSN, and all it depends on, is durable. Smaller LSNs are asked for by
+    /// themselves.
+    ///
+    /// # Errors
+    /// If it cannot be made so; the page is not written then.
+    fn flush_log_to(&self, lsn: Lsn) -> Result<(), LogError>;
+}
+
+impl LogBarrier for Log {
+    fn flush_log_to(&self, lsn: Lsn) -> Result<(), LogError> {
+        self.flush_to(lsn)
+    }
+}
 
 /// A buffer pool over one page file. See the [crate's documentation](crate).
 pub struct Pool {

@@ -111,7 +111,7 @@ impl LockName {
         KINDS[(self.object & ((1 << KIND_BITS) - 1)) as usize]
     }
 
-    /// The page of the root of the tree it belongs to; [`Store::lock_place`](crate::Store::lock_place) names it.
+    /// The page of the root of the tree it belongs to.
     pub fn root(&self) -> PageId {
         PageId(self.object >> KIND_BITS)
     }

@@ -19,7 +19,6 @@ use crate::error::StoreError;
 use crate::ghosts::Search;
 use crate::housekeeping;
 use crate::inner::{Parts, StoreInner};
-use crate::locking::LockName;
 use crate::observe::Observer;
 use crate::recovery::recover;
 use crate::running::Running;
@@ -27,7 +26,7 @@ use crate::schema::Schema;
 use crate::settings::{Change, Housekeeping, Settings};
 use crate::statistics::Statistics;
 use crate::storage::Storage;
-use crate::table::{Index, Table};
+use crate::table::Table;
 use crate::transaction::{Transaction, TransactionOptions};
 use crate::tree::Tree;
 use crate::workers::{Executed, Workers};
@@ -228,11 +227,6 @@ impl Store {
             pool: store.storage.pool.statistics(),
             log: store.storage.log.statistics(),
         }
-    }
-
-    /// The table, and index of it, that a lock belongs to.
-    pub fn lock_place(&self, name: &LockName) -> Option<(Table, Option<Index>)> {
-        self.inner().owner_of(Tree { root: name.root() })
     }
 
     /// Removes deleted rows that nobody needs any more, and takes a checkpoint if one is due: what the background thread does,

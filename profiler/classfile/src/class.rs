@@ -110,12 +110,6 @@ impl<'a> Class<'a> {
         out
     }
 
-    /// Version of the format: 61 for Java 17, 69 for Java 25 (JVMS table 4.1-A).
-    #[must_use]
-    pub fn major_version(&self) -> u16 {
-        self.major
-    }
-
     /// The class's binary name, as `java/util/Map$Entry`.
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {

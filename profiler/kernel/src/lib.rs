@@ -17,8 +17,6 @@
 
 mod clock;
 mod events;
-mod fields;
-mod open;
 mod record;
 mod ring;
 mod spans;

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use evenkeel_wire::arch::PERF_REGISTERS;
 use perf_event_open_sys::bindings::{self, perf_event_attr};
 
-use crate::fields::Fields;
-use crate::open::open_event;
+use crate::events::open_event;
+use crate::record::Fields;
 use crate::ring::Ring;
 
 /// Processor time between two samples.
