@@ -345,11 +345,7 @@ fn literal(dialect: Dialect, value: &Value, column_type: ColumnType) -> String {
         }
         (Value::Int(micros), ColumnType::Timestamp) => {
             let at = timestamp::civil(*micros);
-            let date = format!("{:04}-{:02}-{:02}", at.year, at.month, at.day);
-            format!(
-                "TIMESTAMP '{date} {:02}:{:02}:{:02}.{:06}'",
-                at.hour, at.minute, at.second, at.micros
-            )
+            format!("TIMESTAMP '{}'", at.format(timestamp::FORMAT))
         }
         (Value::Int(value), _) => value.to_string(),
         (Value::Float(value), _) => format!("{value:e}"),

@@ -5,9 +5,10 @@
 
 use std::fmt::Write;
 
+use chrono::{Datelike, NaiveDate, Timelike};
 use evenkeel_workloads::interface::{ColumnType, Error, Value};
 use evenkeel_workloads::sql::decimal;
-use evenkeel_workloads::sql::timestamp::{Civil, civil, from_civil};
+use evenkeel_workloads::sql::timestamp::{FORMAT, civil};
 use mysql_async::Value as Wire;
 
 /// A parameter of a prepared statement.
@@ -20,13 +21,13 @@ pub fn parameter(value: &Value, declared: ColumnType) -> Wire {
         (Value::Int(us), ColumnType::Timestamp) => {
             let at = civil(*us);
             Wire::Date(
-                at.year as u16,
-                at.month,
-                at.day,
-                at.hour,
-                at.minute,
-                at.second,
-                at.micros,
+                at.year() as u16,
+                at.month() as u8,
+                at.day() as u8,
+                at.hour() as u8,
+                at.minute() as u8,
+                at.second() as u8,
+                at.nanosecond() / 1000,
             )
         }
         (Value::Int(number), _) => Wire::Int(*number),
@@ -53,17 +54,11 @@ pub fn value(wire: Wire, declared: ColumnType) -> Result<Value, Error> {
         (Wire::Double(number), ColumnType::Float64) => Some(Value::Float(*number)),
         (Wire::Float(number), ColumnType::Float64) => Some(Value::Float(f64::from(*number))),
         (&Wire::Date(year, month, day, hour, minute, second, micros), ColumnType::Timestamp) => {
-            let year = i64::from(year);
-            let at = Civil {
-                year,
-                month,
-                day,
-                hour,
-                minute,
-                second,
-                micros,
-            };
-            Some(Value::Int(from_civil(at)))
+            let [month, day, hour, minute, second] =
+                [month, day, hour, minute, second].map(u32::from);
+            NaiveDate::from_ymd_opt(year.into(), month, day)
+                .and_then(|day| day.and_hms_micro_opt(hour, minute, second, micros))
+                .map(|at| Value::Int(at.and_utc().timestamp_micros()))
         }
         (Wire::Bytes(text), ColumnType::Text(_)) => {
             String::from_utf8(text.clone()).ok().map(Value::Text)
@@ -81,20 +76,7 @@ pub fn field(value: &Value, declared: ColumnType, out: &mut String) {
             out.push_str(&decimal::format(*units, scale))
         }
         (Value::Int(us), ColumnType::Timestamp) => {
-            let Civil {
-                year,
-                month,
-                day,
-                hour,
-                minute,
-                second,
-                micros,
-            } = civil(*us);
-            write!(
-                out,
-                "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}"
-            )
-            .expect("a string takes all");
+            write!(out, "{}", civil(*us).format(FORMAT)).expect("a string takes all");
         }
         (Value::Int(number), _) => write!(out, "{number}").expect("a string takes all"),
         (Value::Float(number), _) => write!(out, "{number:?}").expect("a string takes all"),
