@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use evenkeel_live::{Action, Offer, Screen, View};
+use evenkeel_live::{Action, Screen, View};
 use evenkeel_report::advice;
 use evenkeel_session::profile::Planting;
 use evenkeel_session::{Event, Observer, Settings, Subject};
@@ -157,11 +157,8 @@ impl Observer for LiveProgress {
                 self.draw();
             }
             Event::Ranking { next, .. } => {
-                let offer = |candidate: &evenkeel_session::refine::Candidate| Offer {
-                    name: candidate.name.clone(),
-                    contribution: candidate.contribution,
-                };
-                self.view.offer(next.iter().map(offer).collect());
+                let calls = next.iter().map(|step| step.within.clone());
+                self.view.offer(calls.collect());
             }
             Event::Tick {
                 intervals,

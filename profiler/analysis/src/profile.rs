@@ -260,6 +260,12 @@ pub struct Factor {
     pub tied_with_next: bool,
     /// Paths of the nodes it sums, largest contribution first, at most eight: `root > f [f+0x10] > g [g+0x2f]`.
     pub paths: Vec<String>,
+    /// By path, [`Node::id`] of its end; of a pair both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<Vec<u32>>,
+    /// Where it is the own time of a function: that function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_time_of: Option<String>,
     /// What the function's time is spent on.
     pub what: Kind,
 }
@@ -276,6 +282,9 @@ pub struct Caller {
 /// A call path. `children` includes the body (`kind: body`, or `not_opened` where not every call is timed) where the node has timed calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
+    /// Its number in this tree.
+    #[serde(default)]
+    pub id: u32,
     /// Function called, `body of NAME`, or the interval's name at the root. Where time is no call's, words (`crate::critical::states`).
     pub name: String,
     /// Call site, empty at the root and for bodies.

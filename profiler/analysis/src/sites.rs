@@ -52,6 +52,11 @@ pub enum Kind {
 /// Name of a callee that is not known before the call.
 pub const INDIRECT: &str = "(indirect)";
 
+/// Whether a function has no name but its address.
+pub fn is_unnamed(name: &str) -> bool {
+    name.starts_with("0x")
+}
+
 /// A function of the target. Names repeat where files are stripped: the file tells their functions apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Function {

@@ -18,4 +18,4 @@ mod tree;
 mod view;
 
 pub use screen::Screen;
-pub use view::{Action, Key, Offer, Pane, View};
+pub use view::{Action, Key, Pane, View};

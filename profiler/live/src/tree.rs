@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use evenkeel_analysis::profile::Node;
-use evenkeel_analysis::sites::Kind;
 
 /// Deeper nodes begin closed where their share is smaller than this.
 const SHOWN_SHARE: f64 = 0.05;
@@ -26,40 +25,31 @@ pub struct Row<'a> {
     pub place: Place,
     /// Whether its children are shown; nothing where it has none.
     pub open: Option<bool>,
-}
-
-impl Row<'_> {
-    /// Names in refinement: for own time also the function that has it, which is the row above, because refinement
-    /// does not know whether its calls are expanded.
-    pub fn names(&self) -> Vec<String> {
-        let is_own = matches!(self.node.kind, Kind::Body | Kind::NotOpened);
-        match self.place.iter().nth_back(1).filter(|_| is_own) {
-            Some((function, _)) => vec![function.clone(), format!("body of {function}")],
-            None => vec![self.node.name.clone()],
-        }
-    }
+    /// Probe of the call that it is, or is part of; nothing directly in the interval.
+    pub call: Option<u32>,
 }
 
 impl Folds {
     /// The rows to show, the root first.
     pub fn rows<'a>(&self, root: &'a Node) -> Vec<Row<'a>> {
         let mut rows = Vec::new();
-        self.add(root, Vec::new(), &mut rows);
+        self.add(root, Vec::new(), None, &mut rows);
         rows
     }
 
-    fn add<'a>(&self, node: &'a Node, above: Place, rows: &mut Vec<Row<'a>>) {
-        let mut place = above;
+    fn add<'a>(&self, node: &'a Node, above: Place, call: Option<u32>, rows: &mut Vec<Row<'a>>) {
+        let (mut place, call) = (above, node.probe.or(call));
         place.push((node.name.clone(), node.site.clone()));
         let open = (!node.children.is_empty()).then(|| self.is_open(node, &place));
         rows.push(Row {
             node,
             place: place.clone(),
             open,
+            call,
         });
         if open == Some(true) {
             for child in &node.children {
-                self.add(child, place.clone(), rows);
+                self.add(child, place.clone(), call, rows);
             }
         }
     }

@@ -85,15 +85,6 @@ pub enum Action {
     Close(u32),
 }
 
-/// A function that can be opened by hand.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Offer {
-    /// Its name, as in the tree.
-    pub name: String,
-    /// Fraction of the variance that it may explain.
-    pub contribution: f64,
-}
-
 /// State of the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SessionStatus {
@@ -114,7 +105,8 @@ pub struct View {
     pub(crate) history: History,
     pub(crate) status: SessionStatus,
     pub(crate) messages: Vec<String>,
-    pub(crate) offers: Vec<Offer>,
+    /// By step that may be taken by hand: probes of the calls that it looks into, none for the interval's own function.
+    pub(crate) offers: Vec<Vec<Option<u32>>>,
     pub(crate) pane: Pane,
     pub(crate) folds: Folds,
     /// By pane: the first line shown; of the tree the chosen row.
@@ -167,7 +159,7 @@ impl View {
     }
 
     /// Shows what can be opened by hand.
-    pub fn offer(&mut self, offers: Vec<Offer>) {
+    pub fn offer(&mut self, offers: Vec<Vec<Option<u32>>>) {
         self.offers = offers;
     }
 
@@ -241,10 +233,10 @@ impl View {
         }
     }
 
-    /// The step offered for a row of the tree: its function, or for own time the function that has it.
+    /// The step offered for a row of the tree: for its call, or for the one whose time it is part of.
     pub(crate) fn offered(&self, row: &Row<'_>) -> Option<usize> {
-        let names = row.names();
-        self.offers.iter().position(|it| names.contains(&it.name))
+        let mut offers = self.offers.iter();
+        offers.position(|calls| calls.contains(&row.call))
     }
 
     fn open(&mut self) -> Option<Action> {
@@ -328,11 +320,7 @@ mod tests {
         view.key(Key::Down);
         assert_eq!(view.key(Key::Character('c')), Some(Action::Close(7)));
         assert_eq!(view.key(Key::Character('o')), None);
-        let offer = |name: &str| Offer {
-            name: name.into(),
-            contribution: 0.1,
-        };
-        view.offer(vec![offer("other"), offer("called")]);
+        view.offer(vec![vec![Some(8)], vec![Some(7)]]);
         assert_eq!(view.key(Key::Character('o')), Some(Action::Open(1)));
         // It is taken: the next ranking offers anew.
         assert_eq!(view.key(Key::Character('o')), None);
@@ -347,10 +335,7 @@ mod tests {
         tree.children[0].kind = Kind::NotOpened;
         view.key(Key::Character('2'));
         view.key(Key::PageDown);
-        view.offer(vec![Offer {
-            name: "called".into(),
-            contribution: 0.1,
-        }]);
+        view.offer(vec![vec![Some(7)]]);
         assert_eq!(view.key(Key::Character('o')), Some(Action::Open(0)));
     }
 

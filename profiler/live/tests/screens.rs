@@ -7,7 +7,7 @@ use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::{
     Activity, Bin, Finding, Node, Overhead, Profile, TimeSpent, Uncovered, WaitedFor,
 };
-use evenkeel_live::{Key, Offer, View};
+use evenkeel_live::{Key, View};
 use evenkeel_report::terminal::Style;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -44,16 +44,15 @@ fn profile(second: u64) -> Profile {
     let sleep = node("sem_wait", flush, 3e5, vec![]);
     let wait = node("LWLockAcquireOrWait", flush, 3.1e5, vec![sleep]);
     let commit = node("CommitTransaction", flush + 0.1, 4e5, vec![wait]);
+    let tuple = node("LockTuple", 0.02, 1e4, vec![]);
     let portal = node(
         "PortalRun",
         0.6 - flush,
         1.4e5,
-        vec![node(
-            "heap_update",
-            0.02,
-            9e4,
-            vec![node("LockTuple", 0.02, 1e4, vec![])],
-        )],
+        vec![Node {
+            probe: Some(4),
+            ..node("heap_update", 0.02, 9e4, vec![tuple])
+        }],
     );
     Profile {
         interval: "statement".into(),
@@ -163,10 +162,7 @@ fn all_on_a_large_screen() {
 fn expandable_rows_are_marked() {
     let mut view = view(false);
     view.key(Key::Character('2'));
-    view.offer(vec![Offer {
-        name: "heap_update".into(),
-        contribution: 0.02,
-    }]);
+    view.offer(vec![vec![Some(4)]]);
     let drawn = text(&draw(&mut view, 80, 24));
     let line = drawn.lines().find(|line| line.contains("heap_update"));
     assert!(line.unwrap().contains("+ heap_update"), "{drawn}");

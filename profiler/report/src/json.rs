@@ -19,11 +19,3 @@ pub fn profile(profile: &Profile) -> String {
 pub fn render(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).expect("plain structures with text keys serialise") + "\n"
 }
-
-/// JSON on one line, for output of one object a line.
-///
-/// # Panics
-/// As [`render`].
-pub fn render_line(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("plain structures with text keys serialise") + "\n"
-}

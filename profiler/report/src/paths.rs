@@ -9,8 +9,6 @@ use evenkeel_analysis::profile::{Factor, Node};
 pub struct Located<'a> {
     /// From the root to the node, both included.
     pub steps: Vec<&'a Node>,
-    /// As in [`Factor::paths`]: `root > f [f+0x10] > g [g+0x2f]`.
-    pub path: String,
 }
 
 impl<'a> Located<'a> {
@@ -38,38 +36,32 @@ pub fn step(node: &Node) -> String {
     }
 }
 
-/// All nodes of a tree by path.
+/// All nodes of a tree by number.
 #[derive(Debug)]
 pub struct Paths<'a> {
     located: Vec<Located<'a>>,
-    by_path: HashMap<String, usize>,
+    by_id: HashMap<u32, usize>,
 }
 
 impl<'a> Paths<'a> {
     /// Walks the tree once, parents before children.
     pub fn of(tree: &'a Node) -> Self {
         let mut located = Vec::new();
-        let mut open = vec![Located {
-            steps: vec![tree],
-            path: step(tree),
-        }];
+        let mut open = vec![Located { steps: vec![tree] }];
         while let Some(here) = open.pop() {
             for child in here.node().children.iter().rev() {
                 let mut steps = here.steps.clone();
                 steps.push(child);
-                open.push(Located {
-                    steps,
-                    path: format!("{} > {}", here.path, step(child)),
-                });
+                open.push(Located { steps });
             }
             located.push(here);
         }
-        let by_path = located
-            .iter()
-            .enumerate()
-            .map(|(i, l)| (l.path.clone(), i))
-            .collect();
-        Self { located, by_path }
+        let numbered = located.iter().enumerate();
+        let by_id = numbered.map(|(at, it): (usize, &Located)| (it.node().id, at));
+        Self {
+            by_id: by_id.collect(),
+            located,
+        }
     }
 
     /// Every node, parents before children.
@@ -77,19 +69,16 @@ impl<'a> Paths<'a> {
         &self.located
     }
 
-    /// The node of a path.
-    pub fn find(&self, path: &str) -> Option<&Located<'a>> {
-        self.by_path.get(path).map(|&i| &self.located[i])
+    /// The node with this number.
+    pub fn find(&self, id: u32) -> Option<&Located<'a>> {
+        self.by_id.get(&id).map(|&at| &self.located[at])
     }
 
-    /// The nodes of a factor's paths that the tree has, without those below another of them (recursion), so that their
+    /// The nodes that a factor sums, without those below another of them (recursion), so that their
     /// inclusive times may be added.
     pub fn of_factor(&self, factor: &Factor) -> Vec<&Located<'a>> {
-        let found: Vec<_> = factor
-            .paths
-            .iter()
-            .filter_map(|path| self.find(path))
-            .collect();
+        let nodes = factor.nodes.iter().flatten();
+        let found: Vec<_> = nodes.filter_map(|&id| self.find(id)).collect();
         let below = |inner: &Located, outer: &Located| {
             inner.steps.len() > outer.steps.len()
                 && std::ptr::eq(inner.steps[outer.steps.len() - 1], outer.node())
@@ -106,9 +95,10 @@ impl<'a> Paths<'a> {
 mod tests {
     use super::*;
 
-    fn node(name: &str, site: &str, children: Vec<Node>) -> Node {
+    fn node(id: u32, site: &str, children: Vec<Node>) -> Node {
         Node {
-            name: name.into(),
+            id,
+            name: "f".into(),
             site: site.into(),
             children,
             ..Node::default()
@@ -117,25 +107,15 @@ mod tests {
 
     #[test]
     fn recursion_is_counted_once() {
-        let inner = node("f", "f+0x9", vec![]);
-        let tree = node(
-            "root",
-            "",
-            vec![
-                node("f", "root+0x5", vec![inner]),
-                node("f", "root+0x8", vec![]),
-            ],
-        );
+        let inner = node(3, "f+0x9", vec![]);
+        let calls = vec![
+            node(1, "root+0x5", vec![inner]),
+            node(2, "root+0x8", vec![]),
+        ];
+        let tree = node(0, "", calls);
         let paths = Paths::of(&tree);
         let factor = Factor {
-            paths: [
-                "root > f [root+0x5]",
-                "root > f [root+0x5] > f [f+0x9]",
-                "root > f [root+0x8]",
-                "gone",
-            ]
-            .map(String::from)
-            .to_vec(),
+            nodes: vec![vec![1], vec![3], vec![2], vec![9]],
             ..Factor::default()
         };
         let found: Vec<_> = paths
@@ -145,12 +125,6 @@ mod tests {
             .collect();
         assert_eq!(found, ["root+0x5", "root+0x8"]);
         assert_eq!(paths.all().len(), 4);
-        assert_eq!(
-            paths
-                .find("root > f [root+0x5] > f [f+0x9]")
-                .unwrap()
-                .names(),
-            ["root", "f", "f [f+0x9]"]
-        );
+        assert_eq!(paths.find(3).unwrap().names(), ["f", "f", "f [f+0x9]"]);
     }
 }

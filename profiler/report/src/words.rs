@@ -206,16 +206,16 @@ pub fn explain(profile: &Profile, paths: &Paths, factor: &Factor, tail: &str) ->
     }
 }
 
-/// Whether a call is no less often of a pipe or socket than of a file. `name`: of the function, or of one that several share behind its
-/// caller's.
+/// Whether a call is no less often of a pipe or socket than of a file.
 fn moves_bytes(name: &str) -> bool {
-    let name = name.rsplit(" > ").next().unwrap_or(name);
     matches!(name, "read" | "readv" | "write" | "writev")
 }
 
 fn opening(factor: &Factor) -> String {
     let name = factor.functions.first().map_or("it", String::as_str);
     let name = names::shortened(name, NAME_WIDTH);
+    let own_time_of = factor.own_time_of.as_ref();
+    let own_time_of = own_time_of.map(|function| names::shortened(function, NAME_WIDTH));
     match factor.what {
         Kind::Lock => {
             "Lock wait: its length depends on the holder, not on this interval's own work"
@@ -253,16 +253,12 @@ fn opening(factor: &Factor) -> String {
         }
         Kind::Unseen => "Nothing was recorded of this time".into(),
         Kind::Probe => "The cost of the probes themselves: fewer probes make it smaller".into(),
-        Kind::Body => {
-            match name.strip_prefix("body of ") {
-                Some(function) => {
-                    format!("{function}'s own code, outside every call that is timed")
-                }
-                None => "No timed call and no wake-up explains this time further".into(),
-            }
-        }
+        Kind::Body => match own_time_of {
+            Some(function) => format!("{function}'s own code, outside every call that is timed"),
+            None => "No timed call and no wake-up explains this time further".into(),
+        },
         Kind::NotOpened => {
-            let function = name.strip_suffix(" (not expanded)").unwrap_or(&name);
+            let function = own_time_of.unwrap_or(name);
             format!("{function}'s own code and its calls that are not timed: NOT SEEN has the reasons and what would time them")
         }
         Kind::Call => match &factor.caller {
@@ -278,7 +274,7 @@ fn opening(factor: &Factor) -> String {
 /// The part of the variance that the number of calls explains: the node with the largest contribution represents the
 /// factor.
 fn calls_clause(paths: &Paths, factor: &Factor) -> Option<String> {
-    let node = paths.find(factor.paths.first()?)?.node();
+    let node = paths.find(*factor.nodes.first()?.first()?)?.node();
     let explained = node.calls_explained.filter(|e| e.is_finite())?;
     let part = units::whole_percent(explained);
     let waits = matches!(

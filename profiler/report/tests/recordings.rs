@@ -172,11 +172,13 @@ fn cohorts_and_factors_name_nodes_as_the_tree_does() {
     let is_closed = |node: &Difference| node.kind == Kind::NotOpened;
     assert!(nodes.iter().any(is_closed));
     for node in nodes {
-        let found = paths.find(&node.path).map(|found| found.node().kind);
+        let found = paths
+            .find(node.node.unwrap())
+            .map(|found| found.node().kind);
         assert_eq!(found, Some(node.kind), "{}", node.path);
     }
     let variances = profile.factors.iter().filter(|it| it.functions.len() == 1);
-    for path in variances.flat_map(|factor| &factor.paths) {
-        assert!(paths.find(path).is_some(), "{path}");
+    for &node in variances.flat_map(|factor| factor.nodes.iter().flatten()) {
+        assert!(paths.find(node).is_some(), "{node}");
     }
 }

@@ -10,6 +10,7 @@ use evenkeel_report::words::{callers, explain};
 /// A profile of one call `f` below the root, and `f` as its factor.
 fn one_call(kind: Kind, calls_explained: Option<f64>, tail: f64) -> (Profile, Factor) {
     let call = Node {
+        id: 2,
         name: "f".into(),
         site: "root+0x5".into(),
         kind,
@@ -26,7 +27,7 @@ fn one_call(kind: Kind, calls_explained: Option<f64>, tail: f64) -> (Profile, Fa
     };
     let factor = Factor {
         functions: vec!["f".into()],
-        paths: vec!["root > f [root+0x5]".into()],
+        nodes: vec![vec![2]],
         what: kind,
         ..Factor::default()
     };
@@ -74,10 +75,25 @@ fn bytes_may_go_to_a_device_or_to_a_socket() {
     let of = |name: &str| {
         let (profile, mut factor) = one_call(Kind::Io, None, 0.0);
         factor.functions = vec![name.into()];
+        factor.caller = Some("net_write".into());
         explain(&profile, &Paths::of(&profile.tree), &factor, "p99")
     };
-    assert!(of("net_write > write").contains("a pipe or socket"));
+    assert!(of("write").contains("a pipe or socket"));
     assert!(of("fsync").starts_with("Waits for a device"));
+}
+
+/// Own time is a function's by what the profile says, whatever its name looks like.
+#[test]
+fn own_time_is_said_to_be_its_functions() {
+    let of = |kind, own_time_of: Option<&str>| {
+        let (profile, mut factor) = one_call(kind, None, 0.0);
+        factor.functions = vec!["body of it".into()];
+        factor.own_time_of = own_time_of.map(str::to_owned);
+        explain(&profile, &Paths::of(&profile.tree), &factor, "p99")
+    };
+    assert!(of(Kind::Body, Some("f")).starts_with("f's own code"));
+    assert!(of(Kind::NotOpened, Some("f")).starts_with("f's own code and its calls"));
+    assert!(of(Kind::Body, None).starts_with("No timed call"));
 }
 
 #[test]

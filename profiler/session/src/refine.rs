@@ -127,6 +127,7 @@ pub fn candidates(
             let candidate = found.entry(step).or_insert_with(|| Candidate {
                 step,
                 name: node.name.clone(),
+                within: Vec::new(),
                 contribution: 0.0,
                 same_work: 0.0,
                 se: 0.0,
@@ -134,6 +135,7 @@ pub fn candidates(
                 calls: 0.0,
                 again: state.known.was_taken(step),
             });
+            candidate.within.push(turns.call);
             candidate.contribution += contribution;
             candidate.same_work += node.variance_fraction * (1.0 - turns.explained);
             candidate.calls += turns.mean;

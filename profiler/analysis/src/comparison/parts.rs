@@ -9,6 +9,7 @@ use crate::findings::causes::NO_PROCESSOR;
 use crate::intervals::classes::ClassTable;
 use crate::profile::Finding;
 use crate::sites::{INDIRECT, SiteTable};
+use crate::sums::parts::own_time_names;
 use crate::sums::paths::{PROBES, Paths, ROOT};
 
 /// Part of the time without a processor.
@@ -156,11 +157,7 @@ impl Parts {
 
     /// The interval's own time may be a finding.
     fn root_owner(&self, root: &str) -> usize {
-        let own = [
-            format!("body of {root}"),
-            format!("{root} (not expanded)"),
-            format!("{root} itself"),
-        ];
+        let own = own_time_names(root);
         let found = self
             .findings
             .iter()

@@ -8,7 +8,7 @@ use crate::intervals::pick::Pick;
 use crate::profile::{SlowInterval, SlowPart, Span, Timeline};
 use crate::sums::Sums;
 use crate::sums::parts::{Part, VarianceTree};
-use crate::sums::paths::Paths;
+use crate::sums::paths::{Paths, ROOT};
 
 /// Parts of a slow interval that are listed.
 pub const TOP: usize = 3;
@@ -108,6 +108,7 @@ fn timeline(tree: &VarianceTree<'_>, inputs: &Inputs<'_>, pick: Pick, kept: &Exe
             threads.push(piece.thread);
         }
         let part = Part::Call(piece.node);
+        let above = tree.paths.get(piece.node).parent;
         spans.push(Span {
             lane,
             from_ns: ns(piece.from - kept.begin),
@@ -115,6 +116,10 @@ fn timeline(tree: &VarianceTree<'_>, inputs: &Inputs<'_>, pick: Pick, kept: &Exe
             name: tree.name(part),
             kind: tree.kind(part),
             path: tree.path(part),
+            within: match above {
+                ROOT => String::new(),
+                above => tree.step(Part::Call(above)),
+            },
         });
     }
     let lane = |(at, thread): (usize, &u64)| match inputs.names.get(thread) {

@@ -61,6 +61,7 @@ pub fn cohorts(
         });
         nodes.push(Difference {
             path: tree.path(part),
+            node: Some(part.id()),
             kind: tree.kind(part),
             passes_on: below
                 .iter()

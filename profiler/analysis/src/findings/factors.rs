@@ -256,6 +256,13 @@ impl Candidate {
             // The covariances among a function's own sites add no paths.
             terms.retain(|term| matches!(term, Term::Variance(_)));
         }
+        let own_time_of = match terms.first() {
+            Some(&Term::Variance(Part::Body(node))) if tree.has_body(node) => {
+                Some(functions.name(functions.id(Part::Call(node))))
+            }
+            _ => None,
+        };
+        terms.truncate(PATHS_MAX);
         let [a, b] = self.key.functions.map(|id| functions.name(id));
         Factor {
             kind: self.key.kind,
@@ -269,11 +276,9 @@ impl Candidate {
             contribution: self.contribution,
             score: self.score(),
             height: self.height,
-            paths: terms
-                .iter()
-                .take(PATHS_MAX)
-                .map(|&term| term_path(tree, term))
-                .collect(),
+            paths: terms.iter().map(|&term| term_path(tree, term)).collect(),
+            nodes: terms.iter().map(|term| term.nodes()).collect(),
+            own_time_of,
             what: terms
                 .first()
                 .map_or(Kind::Call, |&term| term_kind(tree, term)),

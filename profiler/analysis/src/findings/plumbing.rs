@@ -1,5 +1,7 @@
 //! Functions that carry out waiting, reading and copying for whoever calls them: their callers explain more.
 
+use crate::sites;
+
 /// Of the C library, the runtimes of C++ and Rust, and thin wrappers that servers put around them.
 const PREFIXES: &[&str] = &[
     "pthread_",
@@ -15,9 +17,6 @@ const PREFIXES: &[&str] = &[
     "alloc::",
     "parking_lot",
     "lock_api::",
-    "call [",
-    "body of ",
-    "call of ",
     // MariaDB's wrappers of locks, conditions and files.
     "psi_",
     "inline_mysql_",
@@ -151,7 +150,7 @@ pub(crate) fn is_plumbing(name: &str) -> bool {
 
 /// Whether the function has no name but its address, or is not known before the call.
 pub(crate) fn is_unnamed(name: &str) -> bool {
-    name.starts_with("0x") || name.starts_with("(indirect)")
+    sites::is_unnamed(name) || name.starts_with(sites::INDIRECT)
 }
 
 /// A name as patterns have it: without parameters, clones of the compiler (`.isra.0`), and the mark of an inferred name.

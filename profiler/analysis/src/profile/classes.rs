@@ -37,6 +37,9 @@ pub struct Class {
 pub struct ClassPath {
     /// As in [`super::Factor::paths`].
     pub path: String,
+    /// [`super::Node::id`] of its end.
+    #[serde(default)]
+    pub node: u32,
     /// Cov(x, L | c) / Var(L | c), exclusive time.
     pub share: f64,
     /// Mean exclusive time an interval of the class.

@@ -123,6 +123,9 @@ pub struct Span {
     pub kind: Kind,
     /// The node, as in [`super::Factor::paths`].
     pub path: String,
+    /// The call that encloses it, with its site; empty directly in the interval.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub within: String,
 }
 
 /// What time is.

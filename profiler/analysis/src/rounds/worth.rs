@@ -19,14 +19,11 @@
 //!   by twenty calls is not. Waits below a call that is not opened are at the depth of the call.
 
 use super::evidence;
-use super::policy::{ERRORS_MIN, INTERVALS_FEW, INTERVALS_OF_OCTAVE};
+use super::policy::{ERRORS_MIN, INTERVALS_FEW, INTERVALS_OF_OCTAVE, OWN_CODE_WEIGHT};
 use crate::intervals::assembler::reader::Lost;
 use crate::sums::latencies::Latencies;
 use crate::sums::paths::Paths;
 use crate::sums::round_sums::RoundSums;
-
-/// Weight of the interval's own code.
-const OF_THE_INTERVAL: f64 = 0.5;
 
 /// Worth of a round, from its sums and the intervals that it lost; 0 if no share is certain.
 pub(super) fn worth(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
@@ -57,7 +54,7 @@ fn explained(round: &RoundSums) -> f64 {
 
 /// Weight of a part that lies `depth` timed calls below the interval.
 fn weight(depth: u32) -> f64 {
-    (1.0 + f64::from(depth)).log2().max(OF_THE_INTERVAL)
+    (1.0 + f64::from(depth)).log2().max(OWN_CODE_WEIGHT)
 }
 
 /// By node: how many timed calls lead to it.

@@ -95,6 +95,7 @@ fn class_paths(
         };
         ClassPath {
             path: tree.path(part),
+            node: part.id(),
             share,
             mean_ns: mean(exclusive, sums.intervals) / ticks_per_ns,
         }

@@ -3,7 +3,7 @@
 
 use crate::findings::Finding;
 use crate::profile::Profile;
-use crate::sites::Kind;
+use crate::sites::{Kind, is_unnamed};
 use crate::slow::Evidence;
 use crate::slow::model::{SeenInside, SlowPath};
 
@@ -91,7 +91,7 @@ fn names(finding: &Finding, function: &str) -> bool {
 /// A finding without a share: nobody has timed it. It is of the deepest function of the path that has a name, below the interval's.
 fn finding(common: &SlowPath, of_stacks: u64) -> Option<Finding> {
     let below = common.functions.get(1..)?;
-    let is_named = |name: &&String| !name.starts_with("0x");
+    let is_named = |name: &&String| !is_unnamed(name);
     let function = below.iter().rfind(is_named)?;
     let at = below.iter().rposition(|name| name == function)?;
     let called_by = below[..at].iter().rfind(is_named).cloned();

@@ -19,17 +19,14 @@ pub(super) fn unpatched(inputs: &Inputs<'_>, tree: &VarianceTree<'_>) -> Vec<Unp
     let Some(facts) = inputs.facts else {
         return all;
     };
-    all.retain(|call| !facts.unpatched.iter().any(|known| is_same(known, call)));
+    all.retain(|call| {
+        facts
+            .unpatched
+            .iter()
+            .all(|known| known.probe != call.probe)
+    });
     all.extend(facts.unpatched.iter().cloned());
     all
-}
-
-/// Whether two of them are one call. Recordings of earlier versions have no probes.
-fn is_same(a: &Unpatched, b: &Unpatched) -> bool {
-    match (a.probe, b.probe) {
-        (Some(a), Some(b)) => a == b,
-        _ => a.site == b.site,
-    }
 }
 
 /// Calls that not all rounds taken together have timed, and whose time stands as their callers' own.

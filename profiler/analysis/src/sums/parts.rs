@@ -25,6 +25,14 @@ impl Part {
         }
     }
 
+    /// Its number in a profile, as [`crate::profile::Node::id`].
+    pub fn id(self) -> u32 {
+        match self {
+            Part::Call(node) => 2 * node,
+            Part::Body(node) => 2 * node + 1,
+        }
+    }
+
     /// (n - 1) times the sample variance, ticks^2.
     pub fn moment(self, sums: &Sums) -> f64 {
         match self {
@@ -48,6 +56,16 @@ impl Part {
             Part::Body(node) => sums.node(node).exclusive,
         }
     }
+}
+
+/// What a function's own time is called: where all of its calls are timed, where some are not, and beside waits where none is, so that
+/// which calls it made is not known.
+pub(crate) fn own_time_names(function: &str) -> [String; 3] {
+    [
+        format!("body of {function}"),
+        format!("{function} (not expanded)"),
+        format!("{function} itself"),
+    ]
 }
 
 /// (n - 1) times the sample covariance of two parts of one node, ticks^2.
@@ -191,7 +209,7 @@ impl<'a> VarianceTree<'a> {
     }
 
     /// Whether a node's own time beside its timed calls is that of a function.
-    fn has_body(&self, node: u32) -> bool {
+    pub(crate) fn has_body(&self, node: u32) -> bool {
         self.state(node).is_none() && (node == ROOT || self.is_opened(node))
     }
 
@@ -203,12 +221,12 @@ impl<'a> VarianceTree<'a> {
 
     /// The name of a node's own time; `function` is the name of the node.
     fn body(&self, node: u32, function: &str) -> String {
+        let [own, not_opened, itself] = own_time_names(function);
         match self.state(node) {
             Some(state) => format!("{function}, {}", state.remainder()),
-            None if self.is_not_opened(node) => format!("{function} (not expanded)"),
-            None if self.has_body(node) => format!("body of {function}"),
-            // Beside what it waited for; which calls it made is not known.
-            None => format!("{function} itself"),
+            None if self.is_not_opened(node) => not_opened,
+            None if self.has_body(node) => own,
+            None => itself,
         }
     }
 
@@ -272,7 +290,8 @@ impl<'a> VarianceTree<'a> {
         format!("{} > {{{first}, {second}}}", self.path(Part::Call(above)))
     }
 
-    fn step(&self, part: Part) -> String {
+    /// The last step of a part's path.
+    pub(crate) fn step(&self, part: Part) -> String {
         match (part, self.site(part.node())) {
             (Part::Call(_), Some(site)) if !site.site.is_empty() => {
                 format!("{} [{}]", site.callee, site.site)

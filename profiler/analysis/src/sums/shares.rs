@@ -118,6 +118,7 @@ impl Builder<'_> {
         children.sort_by(|a, b| self.shares[b].0.total_cmp(&self.shares[a].0));
         let (share, se) = self.shares[&part];
         Node {
+            id: part.id(),
             name: tree.name(part),
             site: site.map_or_else(String::new, |site| site.site.clone()),
             probe: tree.paths.get(part.node()).probe.filter(|_| call),

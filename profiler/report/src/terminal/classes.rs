@@ -79,7 +79,9 @@ fn top(class: &Class, paths: &Paths, style: &Style) -> String {
             "",
             fit::right(&units::percent(top.share), 8),
             fit::right(&units::duration(top.mean_ns), 9),
-            style.paint().dim(&place(&top.path, paths, room)),
+            style
+                .paint()
+                .dim(&place(&top.path, &[top.node], paths, room)),
         )
     });
     lines.collect()

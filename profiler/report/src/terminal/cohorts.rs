@@ -56,7 +56,7 @@ fn remark(cohorts: &Cohorts) -> String {
 }
 
 fn row(node: &Difference, paths: &Paths, style: &Style) -> String {
-    let paint = style.paint();
+    let (paint, room) = (style.paint(), style.columns() - COLUMNS_BEFORE_CALL);
     format!(
         "{} {} {} {} {}  {} {}\n",
         paint.bold(&fit::right(&units::percent(node.part), 12)),
@@ -67,7 +67,7 @@ fn row(node: &Difference, paths: &Paths, style: &Style) -> String {
         fit::left(why(node), 10),
         paint.kind(
             node.kind,
-            &place(&node.path, paths, style.columns() - COLUMNS_BEFORE_CALL)
+            &place(&node.path, node.node.as_slice(), paths, room)
         ),
     )
 }

@@ -2,14 +2,13 @@
 
 use evenkeel_analysis::profile::{PathSeen, Profile};
 
-use super::style::{Style, place, title};
-use crate::paths::Paths;
+use super::style::{Style, title};
 use crate::{fit, units};
 
 /// Columns before the path.
 const INDENT: usize = 44;
 
-pub(super) fn render(profile: &Profile, paths: &Paths, style: &Style) -> Option<String> {
+pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     if profile.seen_elsewhere.is_empty() {
         return None;
     }
@@ -20,12 +19,12 @@ pub(super) fn render(profile: &Profile, paths: &Paths, style: &Style) -> Option<
     out.push_str(&style.paint().dim(heading));
     out.push('\n');
     for seen in shown {
-        out.push_str(&row(seen, paths, style));
+        out.push_str(&row(seen, style));
     }
     Some(out)
 }
 
-fn row(seen: &PathSeen, paths: &Paths, style: &Style) -> String {
+fn row(seen: &PathSeen, style: &Style) -> String {
     let share = fit::right(&units::percent(seen.share), 12);
     let round = format!("{} ({})", seen.round, units::count(seen.intervals));
     format!(
@@ -34,6 +33,6 @@ fn row(seen: &PathSeen, paths: &Paths, style: &Style) -> String {
         fit::left(&units::error(seen.se), 6),
         fit::right(&units::duration(seen.mean_ns), 9),
         fit::right(&round, 12),
-        place(&seen.path, paths, style.columns() - INDENT)
+        fit::middle(&seen.path, style.columns() - INDENT)
     )
 }

@@ -91,7 +91,8 @@ fn details(profile: &Profile, factor: &Factor, paths: &Paths, style: &Style) -> 
             n => format!("  (+{n} {})", if n == 1 { "path" } else { "paths" }),
         };
         let room = width - fit::columns(&more);
-        let place = place(path, paths, room);
+        let nodes = factor.nodes.first().map_or(&[][..], Vec::as_slice);
+        let place = place(path, nodes, paths, room);
         out.push_str(&format!(
             "{:INDENT$}{}{}\n",
             "",

@@ -15,7 +15,7 @@ const COLUMNS_BEFORE_HEADLINE: usize = 22;
 const ADVICE_MAX: usize = 3;
 
 pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
-    // A file of an earlier version.
+    // Nothing varied.
     if profile.findings.is_empty() && profile.uncovered == Default::default() {
         return None;
     }

@@ -58,13 +58,7 @@ fn intervals(profile: &Profile) -> String {
     };
     let seen = units::count(profile.intervals_seen);
     let mut text = format!("{seen} seen; this report is of {reported}");
-    let rounds = profile.rounds.len();
-    // Files of earlier versions do not say which.
-    let round = if profile.round == 0 {
-        rounds
-    } else {
-        profile.round
-    };
+    let (round, rounds) = (profile.round, profile.rounds.len());
     if let Some(reported) = profile.rounds.get(round.wrapping_sub(1)) {
         text += &match &profile.rounds_together[..] {
             [] => format!(", from round {round} of {rounds}"),

@@ -36,7 +36,7 @@ pub fn render(profile: &Profile, style: &Style) -> String {
     sections.push(factors::render(&profile, &paths, style));
     sections.extend(cohorts::render(&profile, &paths, style));
     sections.push(tree::render(&profile, style));
-    sections.extend(elsewhere::render(&profile, &paths, style));
+    sections.extend(elsewhere::render(&profile, style));
     sections.extend(waits::render(&profile, style));
     sections.extend(classes::render(&profile, &paths, style));
     sections.extend(attributes::render(&profile, style));

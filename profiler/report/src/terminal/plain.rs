@@ -35,6 +35,7 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
             .functions
             .iter_mut()
             .chain(&mut factor.caller)
+            .chain(&mut factor.own_time_of)
             .chain(&mut factor.paths)
             .chain(factor.callers.iter_mut().map(|c| &mut c.function))
             .for_each(clean);
@@ -136,6 +137,7 @@ fn timeline(timeline: &mut Timeline) {
     for span in &mut timeline.spans {
         clean(&mut span.name);
         clean(&mut span.path);
+        clean(&mut span.within);
     }
 }
 

@@ -1,7 +1,7 @@
 //! How every section of the report looks: its width and colours, its title, the names of call paths in it.
 
 use super::paint::Paint;
-use crate::paths::Paths;
+use crate::paths::{Paths, step};
 use crate::{fit, names};
 
 /// Narrower than this the columns do not fit.
@@ -50,31 +50,23 @@ impl Style<'_> {
     }
 }
 
-/// A call path in at most `width` columns: a known path by its names and last site, a pair by the names above it and its two calls, any
-/// other unchanged.
-pub(crate) fn place(path: &str, paths: &Paths, width: usize) -> String {
-    match (paths.find(path), pair(path)) {
-        (Some(located), _) => names::path(&located.names(), width),
-        (None, Some((above, calls))) => {
-            let above = paths.find(above).into_iter();
-            let above = above.flat_map(|located| &located.steps);
+/// A call path in at most `width` columns: by the names and the last site of its node, for a pair by the names above it and its two
+/// calls. Without nodes the text is cut.
+pub(crate) fn place(path: &str, nodes: &[u32], paths: &Paths, width: usize) -> String {
+    let found: Vec<_> = nodes.iter().filter_map(|&id| paths.find(id)).collect();
+    match found.as_slice() {
+        [one] => names::path(&one.names(), width),
+        [a, b] => {
+            let above = a.steps[..a.steps.len() - 1].iter();
             let mut steps: Vec<String> = above.map(|node| names::compact(&node.name)).collect();
+            let mut calls = [a, b].map(|call| step(call.node()));
+            calls.sort();
             let room = width.saturating_sub(fit::columns("… > {}"));
             steps.push(format!("{{{}}}", names::joined(&calls, ", ", room)));
             fit::path(&steps, width)
         }
-        (None, None) => fit::middle(path, width),
+        _ => fit::middle(path, width),
     }
-}
-
-/// What is above a pair, and its calls: `root` with `f [root+0x10]` and `g [root+0x20]`, of `root > {f [root+0x10], g [root+0x20]}`.
-fn pair(path: &str) -> Option<(&str, Vec<&str>)> {
-    let (above, calls) = path.strip_suffix('}')?.rsplit_once(" > {")?;
-    let calls: Vec<&str> = calls.split_inclusive("], ").collect();
-    let calls = calls
-        .iter()
-        .map(|call| call.strip_suffix(", ").unwrap_or(call));
-    Some((above, calls.collect()))
 }
 
 /// A section's title, with a remark in the rest of the line and below it.

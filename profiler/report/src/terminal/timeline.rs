@@ -167,13 +167,7 @@ fn row(span: &Span, timeline: &Timeline, style: &Style) -> String {
     let room = style.columns() - COLUMNS_BEFORE_NAME;
     let name = names::shortened(&span.name, room);
     let room = room.saturating_sub(fit::columns(&name) + 4);
-    // What encloses it: the path without its ends.
-    let steps: Vec<&str> = span.path.split(" > ").collect();
-    let above = match steps.as_slice() {
-        [_, above @ .., _] => above.last().copied().unwrap_or_default(),
-        _ => "",
-    };
-    let above = match above {
+    let above = match span.within.as_str() {
         "" => String::new(),
         _ if room < 8 => String::new(),
         above => format!("  in {}", names::shortened(above, room - 1)),

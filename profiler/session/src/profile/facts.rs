@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::*;
 use std::time::SystemTime;
 
 use evenkeel_analysis::profile::{Machine, SamplingRule};
+use evenkeel_analysis::sites::is_unnamed;
 use evenkeel_analysis::{Options, RunFacts};
 use evenkeel_intervals::spec::Shape;
 use evenkeel_recording::Meta;
@@ -126,7 +127,7 @@ impl Session<'_> {
 
     /// Where the names are that files lack whose functions the report shows by address or by an inferred name.
     fn names_elsewhere(&mut self) -> Vec<String> {
-        let is_nameless = |name: &str| name.starts_with("0x") || name.starts_with(INFERRED);
+        let is_nameless = |name: &str| is_unnamed(name) || name.starts_with(INFERRED);
         let plan = &self.refiner.plan;
         let mut files = BTreeSet::new();
         for (planned, site) in plan.probes().iter().zip(&plan.sites.sites) {

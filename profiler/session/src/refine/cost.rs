@@ -88,6 +88,7 @@ mod tests {
         let candidate = Candidate {
             step: Step::Open(at(1)),
             name: String::new(),
+            within: Vec::new(),
             contribution: 0.3,
             same_work,
             se: 0.01,
@@ -146,6 +147,7 @@ mod tests {
         let candidate = |calls| Candidate {
             step: Step::Open(at(1)),
             name: String::new(),
+            within: Vec::new(),
             contribution: 0.9,
             same_work: 0.9,
             se: 0.01,

@@ -129,6 +129,7 @@ mod tests {
         Candidate {
             step: Step::Open(Location::new(0, 1)),
             name: String::new(),
+            within: Vec::new(),
             contribution,
             same_work: contribution,
             se,

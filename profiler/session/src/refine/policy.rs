@@ -104,6 +104,12 @@ pub const DISCOVERY_AT_MOST: Duration = Duration::from_secs(1);
 /// Probes trapped at a time; further ones of the same function follow in turn. Guess: bounds the target's cost at a
 /// time.
 pub const DISCOVERED_AT_ONCE: usize = 24;
+/// Traps are saved up for this long. A request that uses all of them up at once takes longer by `--max-overhead` of it.
+/// Guess: `traps_are_granted_as_time_goes_by`.
+pub const TRAPS_SAVED_SECONDS: f64 = 0.1;
+/// Traps that may be saved up under any `--max-overhead`: even a few calls show something. Guess:
+/// `a_few_are_granted_however_little_is_allowed`.
+pub const TRAPS_SAVED_MIN: f64 = 100.0;
 
 // Bounds of memory.
 

@@ -24,6 +24,8 @@ pub struct Candidate {
     pub step: Step,
     /// Name of the function it explains.
     pub name: String,
+    /// Probes of the calls that it looks into; none for the interval's own function.
+    pub within: Vec<Option<u32>>,
     /// Fraction of Var(L) that it may explain.
     pub contribution: f64,
     /// The part by the paper's measure alone, Var(X)/Var(L), without the part that the number of calls explains.
@@ -41,6 +43,8 @@ pub struct Candidate {
 /// How often an interval comes by a place in the tree: the calls of the nearest call above it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turns {
+    /// Its probe; none directly in the interval.
+    pub(super) call: Option<u32>,
     /// Mean per interval.
     pub(super) mean: f64,
     /// The part of the variance of the call's time that the number of calls explains.
@@ -50,6 +54,7 @@ pub(super) struct Turns {
 impl Turns {
     /// Directly in the interval.
     pub(super) const ONCE: Turns = Turns {
+        call: None,
         mean: 1.0,
         explained: 0.0,
     };
@@ -57,6 +62,7 @@ impl Turns {
     /// In a call.
     pub(super) fn of(call: &Node) -> Turns {
         Turns {
+            call: call.probe,
             mean: call.calls_mean,
             explained: call.calls_explained.unwrap_or(0.0),
         }

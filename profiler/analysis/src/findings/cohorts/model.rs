@@ -33,6 +33,9 @@ pub struct Group {
 pub struct Difference {
     /// As in [`crate::profile::Factor::paths`]; of a function, as [`crate::findings::Finding::headline`].
     pub path: String,
+    /// [`crate::profile::Node::id`] of its end; absent for a function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
     /// What its time is spent on.
     pub kind: Kind,
     /// Inclusive time in the slow ones.

@@ -23,6 +23,14 @@ impl Term {
             Term::Covariance(a, b) => 2.0 * pair_moment(sums, tree.paths, a, b),
         }
     }
+
+    /// Numbers of its nodes ([`crate::profile::Node::id`]).
+    pub fn nodes(self) -> Vec<u32> {
+        match self {
+            Term::Variance(part) => vec![part.id()],
+            Term::Covariance(a, b) => vec![a.id(), b.id()],
+        }
+    }
 }
 
 /// Which nodes a factor sums.

@@ -5,11 +5,7 @@ use std::time::Instant;
 
 use evenkeel_analysis::profile::TRAP_NS;
 
-/// Traps are saved up for this long. A request that uses all of them up at once takes longer by `--max-overhead` of it.
-const SAVED_SECONDS: f64 = 0.1;
-
-/// Traps that may be saved up under any `--max-overhead`: even a few calls show something.
-const SAVED_AT_LEAST: f64 = 100.0;
+use crate::refine::policy::{TRAPS_SAVED_MIN, TRAPS_SAVED_SECONDS};
 
 /// Traps that are granted as time goes by.
 #[derive(Debug)]
@@ -32,7 +28,7 @@ impl Allowance {
 
     /// As many as may be saved up.
     pub fn most(&self) -> i64 {
-        (self.a_second * SAVED_SECONDS).max(SAVED_AT_LEAST) as i64
+        (self.a_second * TRAPS_SAVED_SECONDS).max(TRAPS_SAVED_MIN) as i64
     }
 
     /// The number of traps to grant now, with `left` of those granted earlier unused.
