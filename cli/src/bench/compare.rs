@@ -7,7 +7,7 @@ use clap::{Args, Parser};
 use evenkeel_drive::compare::{json, table};
 use evenkeel_drive::{BenchmarkSettings, Beside, Comparison, compare};
 
-use super::ended::ended;
+use super::ended;
 use super::options::Options;
 use super::profiled::Planted;
 use crate::output::{self, Failure};

@@ -1,7 +1,6 @@
 //! `evenkeel bench`.
 
 pub mod compare;
-mod ended;
 pub mod options;
 mod profiled;
 mod values;
@@ -16,9 +15,19 @@ use crate::output::{self, Failure};
 use crate::progress::Line;
 use crate::signals;
 
-pub use ended::INCONSISTENT;
-use ended::ended;
 use options::Options;
+
+/// Exit code when the data is not as the workload allows.
+pub const INCONSISTENT: u8 = 1;
+
+/// The exit code of a finished benchmark.
+pub fn ended(consistent: bool) -> ExitCode {
+    if consistent {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(INCONSISTENT)
+    }
+}
 
 /// Put a workload's load on the embedded store, PostgreSQL, MariaDB or SQLite and measure its latency
 ///

@@ -1,12 +1,16 @@
-//! The course of a benchmark.
+//! The course of benchmarks and simulations.
 
 use evenkeel_drive::metrics::Slice;
 use evenkeel_drive::progress::Progress;
 use evenkeel_drive::window::Window;
 use evenkeel_report::units;
+use evenkeel_simulate::Progress as Simulated;
 
 use super::Line;
 
+/// Progress of a simulation.
+const SIMULATING: &str =
+    "simulating {wide_bar} {percent} % of {human_len} transactions, {eta} left";
 /// Progress of a load.
 const LOADING: &str = "{prefix}loading {wide_bar} {human_pos} rows, {percent} %";
 
@@ -46,4 +50,22 @@ fn course(slice: &Slice, length_s: f64, saturating: bool) -> String {
         units::duration(slice.p99_ns as f64),
     );
     format!("{what}{phase}: {rate} transactions/s, p99 {p99}")
+}
+
+impl Line {
+    /// Shows how far simulations are.
+    pub fn simulated(&self, progress: Simulated) {
+        match progress {
+            Simulated::Saturating { probes } => {
+                self.show(format!(
+                    "looking for FIFO's saturation: {probes} simulations"
+                ));
+            }
+            Simulated::Simulating { done, total } => {
+                self.bar.set_length(total);
+                self.shape(SIMULATING);
+                self.bar.set_position(done);
+            }
+        }
+    }
 }

@@ -5,7 +5,6 @@ mod diverted;
 mod live;
 mod reading;
 mod session;
-mod simulate;
 
 use std::sync::Mutex;
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::ids::Ids;
-use super::nulls::or_default;
+use super::or_default;
 use super::{jaeger, otlp};
 use crate::convert::Converter;
 use crate::span::{Kind, Span};

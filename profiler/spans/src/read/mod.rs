@@ -4,13 +4,14 @@ mod framed;
 mod ids;
 mod jaeger;
 mod json;
-mod nulls;
 mod otlp;
 mod packed;
 mod protobuf;
 
 use std::io;
 use std::path::Path;
+
+use serde::{Deserialize, Deserializer};
 
 use crate::convert::Converter;
 use crate::span::Span;
@@ -94,4 +95,14 @@ fn content_in_steps(
         }
         Some(_) => framed::read(bytes, into, take, &mut is_left),
     }
+}
+
+/// The value of a field of JSON, or its default where it is null, as in protobuf's mapping to JSON. Go writes empty lists as null,
+/// too.
+fn or_default<'de, D, T>(value: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::deserialize(value).map(Option::unwrap_or_default)
 }
