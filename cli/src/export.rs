@@ -108,16 +108,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     for warning in &loaded.profile.warnings {
         tell!("evenkeel: {}", messages::warning(warning));
     }
-    let started = started(&loaded.meta);
-    if started.is_none() && format.takes_timelines() && !loaded.profile.timelines.is_empty() {
-        tell!(
-            "evenkeel: the recording does not say when it was made (an earlier version wrote it): its times begin in 1970"
-        );
-    }
     let export = Export {
         profile: &loaded.profile,
         weight: arguments.weight.unwrap_or_default(),
-        started,
+        started: started(&loaded.meta),
         host: &loaded.meta.host,
     };
     // Whole or not at all: what fails leaves no half of a file.
@@ -164,10 +158,9 @@ fn refuse_what_does_nothing(arguments: &Arguments, format: &dyn Format) -> Resul
 }
 
 /// The time at which the recording began, on the clock of its critical paths.
-fn started(meta: &Meta) -> Option<Started> {
-    let started = meta.started?;
-    Some(Started {
-        clock_ns: started.ticks as f64 / meta.ticks_per_ns,
-        unix_ns: started.unix_ns,
-    })
+fn started(meta: &Meta) -> Started {
+    Started {
+        clock_ns: meta.started.ticks as f64 / meta.ticks_per_ns,
+        unix_ns: meta.started.unix_ns,
+    }
 }

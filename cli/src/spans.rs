@@ -1,8 +1,10 @@
 //! `evenkeel spans`.
 
 mod join;
-mod scratch;
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,7 +24,6 @@ use crate::output::Failure;
 use crate::progress::Reading;
 use crate::report::{self, View};
 use crate::{signals, values};
-use scratch::Scratch;
 
 /// Find out why requests that cross several services vary, from the spans of their traces
 ///
@@ -241,10 +242,10 @@ impl Recording {
             && let Some(first) = requests.first()
         {
             let at = first.records[0].start;
-            self.meta.started = Some(Started {
+            self.meta.started = Started {
                 ticks: at,
                 unix_ns: at,
-            });
+            };
             self.writer.meta(&self.meta);
             self.writer.plan_changed(&PlanChange {
                 generation: 1,
@@ -309,5 +310,28 @@ impl Recording {
             ));
         }
         Ok(())
+    }
+}
+
+/// A file without a name in TMPDIR; it disappears with this program, however the program ends.
+struct Scratch {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Scratch {
+    /// # Errors
+    /// Of the file system.
+    fn new() -> io::Result<Scratch> {
+        let file = tempfile::tempfile()?;
+        Ok(Scratch {
+            path: PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
+            _file: file,
+        })
+    }
+
+    /// The path by which this program opens it.
+    fn path(&self) -> &Path {
+        &self.path
     }
 }

@@ -119,13 +119,13 @@ fn recordings_that_are_damaged_cut_or_newer() {
             .unwrap()
     };
 
-    let mut newer = whole.clone();
-    newer[8] = 200;
-    write(&newer);
+    let mut other = whole.clone();
+    other[8] = 200;
+    write(&other);
     place
         .run(["report", "bad.keel"])
         .ended(2)
-        .said(&["recording format 200", "update evenkeel"]);
+        .said(&["recording format 200", "record again"]);
 
     let mut damaged = whole.clone();
     let middle = damaged.len() / 2;

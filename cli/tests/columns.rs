@@ -152,7 +152,7 @@ fn sums_answer_what_needs_no_intervals() {
             ..Planted::of_fleet(number, host)
         };
         let file = format!("{host}.keel");
-        planted.write_sums(&place.file(&file), 3, Some(MINUTE_NS));
+        planted.write_sums(&place.file(&file), 3, MINUTE_NS);
         planted.write(&place.file(&format!("whole-{file}")));
         export(&place, &[&file], "one-by-one");
         files.push(file);
@@ -182,25 +182,16 @@ fn sums_answer_what_needs_no_intervals() {
     }
 }
 
-/// Minutes are filed under the day of their beginning. Minutes without a time are put one after the other, with a
-/// warning.
+/// Minutes are filed under the day of their beginning.
 #[test]
 fn minutes_have_their_day() {
     let place = Place::new();
     let words = ["export", "--format", "parquet", "-o"];
-    let files = ["dated.keel", "undated.keel"];
-    for (file, apart_ns) in files.into_iter().zip([Some(DAY_NS), None]) {
-        Planted::default().write_sums(&place.file(file), 3, apart_ns);
-        let tables = file.trim_end_matches(".keel");
-        let run = place.run(words.into_iter().chain([tables, file])).ended(0);
-        let undated = run.stderr.contains("3 minutes of sums do not say when");
-        assert_eq!(undated, apart_ns.is_none(), "{}", run.stderr);
-        run.said(&["no single intervals"]);
-        let days = folders(&place.file(&format!("{tables}/moments")));
-        let expected = ["day=2023-11-14", "day=2023-11-15", "day=2023-11-16"];
-        let count = if undated { 1 } else { 3 };
-        assert_eq!(days, expected[..count]);
-    }
+    Planted::default().write_sums(&place.file("sums.keel"), 3, DAY_NS);
+    let run = place.run(words.into_iter().chain(["tables", "sums.keel"]));
+    run.ended(0).said(&["no single intervals"]);
+    let days = folders(&place.file("tables/moments"));
+    assert_eq!(days, ["day=2023-11-14", "day=2023-11-15", "day=2023-11-16"]);
 }
 
 /// Whenever an export is killed, its tables are all there or none is; the next one leaves nothing of it behind.

@@ -177,7 +177,7 @@ fn recordings_of_sums() {
             seed,
             ..Planted::default()
         };
-        planted.write_sums(&place.file(name), 20, Some(60_000_000_000));
+        planted.write_sums(&place.file(name), 20, 60_000_000_000);
     }
     record(&place, &[("c.keel", 3, 100)]);
     let found = compared(&place, &["a.keel", "b.keel"]);

@@ -45,12 +45,12 @@ impl By {
             By::Build => meta.build.clone(),
             By::Server => meta.server.clone(),
             By::Options => meta.target.clone(),
-            By::Day => meta.started.map_or_else(String::new, |started| {
-                let began =
-                    std::time::UNIX_EPOCH + std::time::Duration::from_nanos(started.unix_ns);
+            By::Day => {
+                let since_1970 = std::time::Duration::from_nanos(meta.started.unix_ns);
+                let began = std::time::UNIX_EPOCH + since_1970;
                 let text = humantime::format_rfc3339_seconds(began).to_string();
                 text[..10].to_owned()
-            }),
+            }
         };
         if known.is_empty() {
             format!("({} unknown)", self.name())
@@ -121,12 +121,11 @@ fn member(
         tell!("evenkeel: {name}: {}", messages::warning(warning));
     }
     let own = || metas.iter().filter(|meta| is_its(meta));
-    let started = own().filter_map(|meta| meta.started);
     let p99_ns = profile.percentiles_ns.get("p99").copied();
     let group = Group {
         name: name.to_owned(),
         recordings: own().count(),
-        started_unix_ns: started.map(|started| started.unix_ns).min(),
+        started_unix_ns: own().map(|meta| meta.started.unix_ns).min(),
         intervals: profile.intervals,
         mean_ns: profile.mean_ns,
         sd_ns: profile.sd_ns,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use evenkeel_analysis::findings::factors::described::described;
-use evenkeel_export::columns::{Columns, Error, Run, hash};
+use evenkeel_export::columns::{Columns, Error, Run};
 use evenkeel_recording::{Minute, Observation, Recorded, Replayed};
 use evenkeel_report::messages;
 
@@ -12,26 +12,17 @@ use crate::output::Failure;
 use crate::progress::Reading;
 use crate::report::{self, Ranking};
 
-/// Period of sums, unless `--summary=DURATION` says otherwise.
-const MINUTE_NS: u64 = 60_000_000_000;
-
 /// Writes the recordings as tables below a directory.
 pub fn run(recordings: &[PathBuf], directory: &Path) -> Result<ExitCode, Failure> {
     let reading = Reading::of(recordings);
     let observation = Observation::open_counted(recordings, &reading.progress())?;
     let recorded = observation.recordings();
-    if recorded.iter().any(|one| one.meta.started.is_none()) {
-        reading.say(
-            "evenkeel: a recording does not say when it was made (an earlier version wrote it): its intervals begin in 1970"
-        );
-    }
-    let runs = recorded.iter().enumerate().map(|(at, one)| as_run(at, one));
-    let runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
+    let runs: Vec<Run> = recorded.iter().map(as_run).collect();
     let count = runs.len();
     let ticks_per_ns = observation.ticks_per_ns();
     let mut columns = Columns::begin(directory, runs, ticks_per_ns).map_err(Failure::Columns)?;
     let replayed = match observation.is_of_sums() {
-        true => add_minutes(&observation, &recorded, &mut columns, &reading)?,
+        true => add_minutes(&observation, &mut columns, &reading)?,
         false => add_intervals(&observation, &mut columns)?,
     };
     reading.then("putting the profile together");
@@ -78,18 +69,11 @@ fn add_intervals(observation: &Observation, columns: &mut Columns) -> Result<Rep
 
 fn add_minutes(
     observation: &Observation,
-    recorded: &[Recorded],
     columns: &mut Columns,
     reading: &Reading,
 ) -> Result<Replayed, Failure> {
-    let mut undated = 0;
     let replayed = observation.replay_sums(&mut |minute| {
         let of = minute.recording;
-        let began = minute.observed.began_unix_ns.unwrap_or_else(|| {
-            undated += 1;
-            let started = recorded[of].meta.started;
-            started.map_or(0, |started| started.unix_ns) + minute.observed.number * MINUTE_NS
-        });
         let Minute {
             observed,
             paths,
@@ -98,15 +82,9 @@ fn add_minutes(
             ..
         } = minute;
         columns
-            .add_minute(of, began, &observed, paths, sites, classes)
+            .add_minute(of, &observed, paths, sites, classes)
             .map_err(as_recording)
     })?;
-    if undated > 0 {
-        reading.say(&format!(
-            "evenkeel: {undated} minutes of sums do not say when they began (an earlier version wrote them): they count as minutes one after \
-             the other from the beginning of their recording"
-        ));
-    }
     reading.say(
         "evenkeel: recordings made with --summary have no single intervals: the tables intervals and times get no rows of them, moments of their \
          classes no squares but those of the latency",
@@ -124,21 +102,10 @@ fn as_recording(error: Error) -> evenkeel_recording::Error {
     }
 }
 
-/// A recording is known by its beginning; one that does not have it, by all that is in its file.
-fn as_run(at: usize, recorded: &Recorded) -> Result<Run, Failure> {
+/// A recording is known by its beginning.
+fn as_run(recorded: &Recorded) -> Run {
     let meta = &recorded.meta;
-    let begun = match meta.started {
-        Some(started) => format!("{}", started.unix_ns),
-        None => {
-            let bytes = std::fs::read(&recorded.path).map_err(|source| {
-                evenkeel_recording::Error::File {
-                    path: recorded.path.clone(),
-                    source,
-                }
-            })?;
-            format!("{:x} {at}", hash(&bytes))
-        }
-    };
+    let begun = meta.started.unix_ns.to_string();
     let words = [
         &meta.host,
         &meta.build,
@@ -146,12 +113,12 @@ fn as_run(at: usize, recorded: &Recorded) -> Result<Run, Failure> {
         &meta.interval,
         &begun,
     ];
-    Ok(Run {
+    Run {
         identity: words.map(String::as_str).join("\n"),
         host: meta.host.clone(),
         build: meta.build.clone(),
         program: meta.program().to_owned(),
         interval: meta.root.clone(),
-        started: meta.started.map(|started| (started.ticks, started.unix_ns)),
-    })
+        started: (meta.started.ticks, meta.started.unix_ns),
+    }
 }

@@ -81,7 +81,7 @@ fn recordings(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 /// When a recording began, and when something was last written to it, nanoseconds since 1970.
 fn times(file: &Path) -> Option<Range<u64>> {
-    let began = first_meta(file).ok()??.started?.unix_ns;
+    let began = first_meta(file).ok()??.started.unix_ns;
     let written = fs::metadata(file).ok()?.modified().ok()?;
     Some(began..unix_ns(written))
 }

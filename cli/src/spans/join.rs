@@ -49,11 +49,6 @@ fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
             met.intervals
         )));
     }
-    if recorded.iter().any(|one| one.meta.started.is_none()) {
-        return Err(Failure::Usage(format!(
-            "{name} does not say when it was made (an earlier version wrote it): record it anew"
-        )));
-    }
     let profile = report::profile_of(&replayed, &recordings, &Ranking::default())?;
     let analysis = &replayed.analysis;
     let functions = analysis.with_tree(&replayed.sites, &profile.unpatched, Functions::of);
@@ -94,15 +89,17 @@ fn usable(path: &Path, recorded: &Recorded) -> Result<(), Failure> {
 /// A recording's clock.
 #[derive(Clone, Copy)]
 struct Clock {
-    /// Without the clock's origin, times count from the start of the processor.
-    started: Option<Started>,
+    started: Started,
     ticks_per_ns: f64,
 }
 
 impl Clock {
     /// Nanoseconds since 1970.
     fn unix_ns(&self, ticks: u64) -> u64 {
-        let (begun, unix_ns) = self.started.map_or((0, 0), |it| (it.ticks, it.unix_ns));
+        let Started {
+            ticks: begun,
+            unix_ns,
+        } = self.started;
         let passed = (i128::from(ticks) - i128::from(begun)) as f64;
         unix_ns.saturating_add_signed((passed / self.ticks_per_ns).round() as i64)
     }

@@ -79,9 +79,8 @@ impl<'a> Planted<'a> {
         writer.finish(&self.meta()).unwrap();
     }
 
-    /// Like `write`, as sums of `minutes` that began this many nanoseconds after one another; `None` leaves out the
-    /// times, as earlier versions do.
-    pub fn write_sums(&self, path: &Path, minutes: u64, apart_ns: Option<u64>) {
+    /// Like `write`, as sums of `minutes` that began this many nanoseconds after one another.
+    pub fn write_sums(&self, path: &Path, minutes: u64, apart_ns: u64) {
         let meta = Meta {
             summary: true,
             ..self.meta()
@@ -96,9 +95,7 @@ impl<'a> Planted<'a> {
             for records in intervals {
                 analysis.push(THREAD, records);
             }
-            let mut minute = analysis.minute();
-            minute.began_unix_ns = apart_ns.map(|apart| self.unix_ns + number * apart);
-            writer.minute(&minute);
+            writer.minute(&analysis.minute(self.unix_ns + number * apart_ns));
         }
         writer.finish(&meta).unwrap();
     }
@@ -111,10 +108,10 @@ impl<'a> Planted<'a> {
             ticks_per_ns: self.ticks_per_ns as f64,
             host: self.host.into(),
             build: self.build.into(),
-            started: Some(Started {
+            started: Started {
                 ticks: 0,
                 unix_ns: self.unix_ns,
-            }),
+            },
             complete: true,
             ..Meta::default()
         }

@@ -25,7 +25,7 @@ use crate::sums::round_sums::RoundSums;
 use crate::sums::vectors::ProbeCost;
 
 /// The beginning of a session, in two clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
     /// The records' clock.
     pub ticks: u64,

@@ -61,7 +61,7 @@ impl<'a> Builder<'a> {
     fn new(export: &'a Export<'a>) -> Builder<'a> {
         let begins = export.profile.timelines.iter();
         let first_ns = begins.map(|path| export.moment_ns(path, 0)).min();
-        let first_ns = first_ns.unwrap_or(export.started.map_or(0, |started| started.unix_ns));
+        let first_ns = first_ns.unwrap_or(export.started.unix_ns);
         let start = ReferenceTimestamp::from_millis_since_unix_epoch(first_ns as f64 / 1e6);
         let mut profile = Profile::new(&export.title(), start, SamplingInterval::from_millis(1));
         // All names are known: nothing is to be asked of a symbol server.

@@ -44,14 +44,14 @@ pub struct Export<'a> {
     pub profile: &'a Profile,
     /// The weight that widths show, in a format that holds one at a time.
     pub weight: Weight,
-    /// Origin of the clock of the profile's critical paths; without it they begin at 0.
-    pub started: Option<Started>,
+    /// Origin of the clock of the profile's critical paths.
+    pub started: Started,
     /// Where it was recorded, if that is known.
     pub host: &'a str,
 }
 
 /// A moment in two clocks.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Started {
     /// In that of [`evenkeel_analysis::profile::Timeline::begin_ns`].
     pub clock_ns: f64,
@@ -60,18 +60,13 @@ pub struct Started {
 }
 
 impl<'a> Export<'a> {
-    /// A moment of the profile's clock in nanoseconds since 1970, or since the first critical path began.
+    /// A moment of the profile's clock in nanoseconds since 1970.
     fn unix_ns(&self, clock_ns: f64) -> u64 {
-        match self.started {
-            Some(started) => started
-                .unix_ns
-                .saturating_add_signed((clock_ns - started.clock_ns).round() as i64),
-            None => {
-                let begins = self.profile.timelines.iter().map(|path| path.begin_ns);
-                let first = begins.fold(f64::INFINITY, f64::min);
-                (clock_ns - first).max(0.0).round() as u64
-            }
-        }
+        let Started {
+            clock_ns: then,
+            unix_ns,
+        } = self.started;
+        unix_ns.saturating_add_signed((clock_ns - then).round() as i64)
     }
 
     /// Where a critical path has a moment, in nanoseconds since 1970 or since the first path began.

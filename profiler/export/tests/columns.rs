@@ -54,7 +54,7 @@ fn export(paths: &[PathBuf], to: &Path) -> Result<(Profile, Written), Error> {
             program: one.meta.program().to_owned(),
             interval: one.meta.root.clone(),
             build: one.meta.build,
-            started: Some((middle, MIDNIGHT_NS)),
+            started: (middle, MIDNIGHT_NS),
         });
     let ticks_per_ns = observation.ticks_per_ns();
     let mut columns = Columns::begin(to, runs.collect(), ticks_per_ns)?;

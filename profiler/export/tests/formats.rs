@@ -36,7 +36,7 @@ fn written(format: &str, profile: &Profile, weight: Weight) -> Result<Vec<u8>, E
     let export = Export {
         profile,
         weight,
-        started: Some(STARTED),
+        started: STARTED,
         host: "db1",
     };
     let mut bytes = Vec::new();

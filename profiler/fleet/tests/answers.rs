@@ -183,7 +183,7 @@ fn refused(directory: &Path, words: &[&str], expected: &[&str]) {
 fn impossible_questions_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let sums = place.path().join("sums.keel");
-    Planted::default().write_sums(&sums, 3, None);
+    Planted::default().write_sums(&sums, 3, 60_000_000_000);
     export(place.path(), &sums, "sums");
     let tables = place.path().join("sums");
 
@@ -315,7 +315,7 @@ fn tables_of_an_earlier_version_are_read() {
 fn tables_of_another_version_and_damaged_ones_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let sums = place.path().join("sums.keel");
-    Planted::default().write_sums(&sums, 3, None);
+    Planted::default().write_sums(&sums, 3, 60_000_000_000);
     export(place.path(), &sums, "sums");
     let tables = place.path().join("sums");
     let another = tables.join("moments/day=2023-11-14/host=db1/another.parquet");

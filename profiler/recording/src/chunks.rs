@@ -30,7 +30,7 @@ impl Chunks {
     /// Opens a recording; what is read of it counts.
     ///
     /// # Errors
-    /// The file is no recording, or one of a newer version.
+    /// The file is no recording, or one of another version.
     pub(crate) fn open(path: &Path, progress: &Progress) -> Result<Chunks, Error> {
         let named = |source| Error::File {
             path: path.to_owned(),
@@ -48,8 +48,8 @@ impl Chunks {
             });
         }
         let found = u32::from_le_bytes(head[8..12].try_into().expect("four bytes"));
-        if found > VERSION {
-            return Err(Error::NewerRecording {
+        if found != VERSION {
+            return Err(Error::OtherVersion {
                 path: path.to_owned(),
                 found,
                 known: VERSION,

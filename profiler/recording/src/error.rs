@@ -46,9 +46,9 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A recording of the future.
-    #[error("{} has recording format {found}, and this evenkeel reads up to {known}; update evenkeel", path.display())]
-    NewerRecording {
+    /// A recording of another version.
+    #[error("{} has recording format {found}, and this evenkeel reads format {known}; use the evenkeel that recorded it, or record again", path.display())]
+    OtherVersion {
         /// The file.
         path: PathBuf,
         /// Its version.

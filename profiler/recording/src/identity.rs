@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use evenkeel_analysis::sites::{Function, Site, SiteTable};
+use evenkeel_analysis::sites::{Function, Site, SiteTable, is_unnamed};
 
 /// Sites of several recordings, each once.
 #[derive(Debug, Default)]
@@ -19,10 +19,8 @@ pub struct Identities {
 /// Identity of a call site in several recordings.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Identity {
-    /// Where it is, and what it calls.
-    Place { site: String, callee: String },
-    /// Identity within one build only.
-    InBuild {
+    /// Where it is in one build, and what it calls.
+    Place {
         build: String,
         site: String,
         callee: String,
@@ -41,23 +39,20 @@ impl Identities {
         let places = Places::of(&sites.sites);
         let all = sites.sites.iter().enumerate();
         all.map(|(at, site)| {
-            let (place, callee) = (site.site.clone(), site.callee.clone());
-            let identity = if by_address {
+            let (caller, callee) = (site.holder(), site.called());
+            let is_named = |function: &Function| !is_unnamed(&function.name);
+            let has_names = caller.as_ref().is_none_or(is_named) && is_named(&callee);
+            let identity = if by_address || !has_names {
                 Identity::Place {
-                    site: place,
-                    callee,
-                }
-            } else if is_named(&site.caller) && is_named(&site.callee) {
-                Identity::Call {
-                    caller: site.holder(),
-                    callee: site.called(),
-                    number: places.number(at),
+                    build: build.to_owned(),
+                    site: site.site.clone(),
+                    callee: site.callee.clone(),
                 }
             } else {
-                Identity::InBuild {
-                    build: build.to_owned(),
-                    site: place,
+                Identity::Call {
+                    caller,
                     callee,
+                    number: places.number(at),
                 }
             };
             let table = &mut self.table.sites;
@@ -68,11 +63,6 @@ impl Identities {
         })
         .collect()
     }
-}
-
-fn is_named(function: &str) -> bool {
-    let name = function.rsplit('!').next().unwrap_or(function);
-    !name.starts_with("0x")
 }
 
 /// Which of the calls of one function in another a site is.
@@ -106,9 +96,9 @@ pub struct Timed {
     called: HashSet<u32>,
     planted: HashSet<u32>,
     /// Functions that had calls timed.
-    opened: HashSet<String>,
+    opened: HashSet<Function>,
     /// Functions that were called, whether theirs were or not.
-    seen: HashSet<String>,
+    seen: HashSet<Function>,
 }
 
 impl Timed {
@@ -117,8 +107,8 @@ impl Timed {
         let called: HashSet<u32> = called.collect();
         let site = |id: &u32| &table.sites[*id as usize];
         Timed {
-            opened: called.iter().map(|id| site(id).caller.clone()).collect(),
-            seen: called.iter().map(|id| site(id).callee.clone()).collect(),
+            opened: called.iter().filter_map(|id| site(id).holder()).collect(),
+            seen: called.iter().map(|id| site(id).called()).collect(),
             planted: planted.iter().copied().collect(),
             called,
         }
@@ -136,28 +126,27 @@ impl Timed {
         if self.called(id) {
             return true;
         }
-        if site.caller.is_empty() || self.opened.contains(&site.caller) {
-            return self.planted.contains(&id);
+        match site.holder() {
+            Some(holder) if !self.opened.contains(&holder) => !self.seen.contains(&holder),
+            _ => self.planted.contains(&id),
         }
-        !self.seen.contains(&site.caller)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::earlier;
 
     fn sites(sites: &[(&str, &str)]) -> SiteTable {
         let site = |&(site, callee): &(&str, &str)| {
-            let mut site = Site {
-                caller: site.split('+').next().unwrap_or_default().into(),
+            let (caller, offset) = site.split_once("+0x").unwrap();
+            Site {
+                caller: caller.into(),
                 callee: callee.into(),
+                address: u64::from_str_radix(offset, 16).ok(),
                 site: site.into(),
                 ..Site::default()
-            };
-            earlier::complete_site(&mut site);
-            site
+            }
         };
         SiteTable {
             sites: sites.iter().map(site).collect(),

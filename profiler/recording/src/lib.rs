@@ -22,9 +22,9 @@
 //!        start, as the difference to the previous one's (zigzag) | length | why
 //!    why: 0 blocked, 1 preempted, 2 blocked for a device, 3 for a page; plus 4: and the key of who woke it follows
 //! N  a thread's name: key (u64), then text
-//! J  another recording begins, as if in a file of its own (`evenkeel merge`); from version 4 on
-//! T  when the minute of the next U began, on the wall clock: nanoseconds since 1970 (u64). Optional
-//! U  sums of a minute, instead of records (`evenkeel profile --summary`): see `evenkeel_analysis::fleet::minutes`; from version 5 on
+//! J  another recording begins, as if in a file of its own (`evenkeel merge`)
+//! T  when the minute of the next U began, on the wall clock: nanoseconds since 1970 (u64)
+//! U  sums of a minute, instead of records (`evenkeel profile --summary`): see `evenkeel_analysis::fleet::minutes`
 //! ```
 //! All numbers are little-endian. Readers skip tags they do not know. A file that ends inside a chunk was cut by a crash:
 //! what comes before is good.
@@ -32,7 +32,6 @@
 mod bodies;
 mod chunks;
 mod compared;
-mod earlier;
 mod error;
 mod identity;
 mod merge;
@@ -63,9 +62,7 @@ use serde::{Deserialize, Serialize};
 
 /// First bytes of a recording.
 pub const MAGIC: &[u8; 8] = b"EVENKEEL";
-/// The newest version of the format that this program reads. 2: records of waits, passes. 3: a longer reason why a
-/// thread did not run, with its waker. 4: several recordings in one file. 5: sums instead of records. 6: intervals
-/// with weights. 7: waits of Java.
+/// The version of the format that this program reads and writes.
 pub const VERSION: u32 = 7;
 
 /// What explains the records.
@@ -96,7 +93,7 @@ pub struct Meta {
     pub summary: bool,
     /// Whether this is the last word: the run ended and was not cut.
     pub complete: bool,
-    /// Name of the machine; empty where the file does not say, as those of earlier versions.
+    /// Name of the machine; empty where the file does not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host: String,
     /// Build id of the file that has the interval's functions, in hexadecimal; empty where it has none or the file does not say.
@@ -109,8 +106,7 @@ pub struct Meta {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub options: String,
     /// When that was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started: Option<Started>,
+    pub started: Started,
 }
 
 impl Meta {
@@ -118,13 +114,6 @@ impl Meta {
     pub fn program(&self) -> &str {
         let word = self.target.split_whitespace().next().unwrap_or_default();
         word.rsplit('/').next().unwrap_or(word)
-    }
-
-    /// From the body of its chunk.
-    fn read(body: &[u8]) -> serde_json::Result<Meta> {
-        let mut meta: Meta = serde_json::from_slice(body)?;
-        earlier::complete(&mut meta.facts);
-        Ok(meta)
     }
 
     /// Takes in what is known of another recording, whose profile is added to this one's.
@@ -174,8 +163,7 @@ const OFFS: [Off; 4] = [Off::Blocked, Off::Preempted, Off::Device, Off::Fault];
 /// Added to that number: the key of the thread that woke it follows.
 const WOKEN_BY: u64 = 4;
 
-fn put_site(table: &mut SiteTable, mut entry: SiteEntry) {
-    earlier::complete_site(&mut entry.site);
+fn put_site(table: &mut SiteTable, entry: SiteEntry) {
     let id = entry.id as usize;
     if table.sites.len() <= id {
         table.sites.resize(id + 1, Site::default());

@@ -105,10 +105,9 @@ impl Observation {
         let of_all = self.ticks_per_ns();
         let recorded = |(path, meta): (&std::path::Path, &Meta)| {
             let mut meta = meta.clone();
-            if let (Some(started), Some(clock)) =
-                (&mut meta.started, clock(of_all, meta.ticks_per_ns))
-            {
-                started.ticks = ((u128::from(started.ticks) * u128::from(clock)) >> 32) as u64;
+            if let Some(clock) = clock(of_all, meta.ticks_per_ns) {
+                let ticks = &mut meta.started.ticks;
+                *ticks = ((u128::from(*ticks) * u128::from(clock)) >> 32) as u64;
             }
             Recorded {
                 path: path.to_owned(),

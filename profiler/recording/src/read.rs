@@ -37,7 +37,7 @@ impl Replayed {
     pub fn profile(&self, options: &Options) -> Profile {
         let options = Options {
             ticks_per_ns: self.meta.ticks_per_ns,
-            started: self.meta.started,
+            started: Some(self.meta.started),
             target: self.meta.target.clone(),
             interval: self.meta.interval.clone(),
             ..options.clone()
@@ -94,7 +94,7 @@ impl Replay {
     /// Opens a recording.
     ///
     /// # Errors
-    /// The file is no recording, or one of a newer version.
+    /// The file is no recording, or one of another version.
     pub fn open(path: &Path) -> Result<Replay, Error> {
         Replay::open_counted(path, &Progress::default())
     }
@@ -199,10 +199,8 @@ impl Replay {
         loop {
             match self.chunks.next()? {
                 Chunk::Body(b'M', body) => {
-                    let meta = Meta::read(&body);
-                    return meta
-                        .map(Some)
-                        .map_err(|error| self.chunks.damaged(&error.to_string()));
+                    let meta = json(&body);
+                    return meta.map(Some).map_err(|what| self.chunks.damaged(&what));
                 }
                 Chunk::Body(..) => {}
                 Chunk::End | Chunk::Cut => return Ok(None),
@@ -220,8 +218,7 @@ impl Replay {
             match self.chunks.next()? {
                 Chunk::Body(b'J', _) => return Ok(Some(meta)),
                 Chunk::Body(b'M', body) => {
-                    meta = Meta::read(&body)
-                        .map_err(|error| self.chunks.damaged(&error.to_string()))?
+                    meta = json(&body).map_err(|what| self.chunks.damaged(&what))?;
                 }
                 Chunk::Body(..) => {}
                 Chunk::End | Chunk::Cut => {
@@ -281,7 +278,7 @@ impl<'t> Reading<'t> {
     /// Takes a chunk; what is wrong with it otherwise.
     fn take(&mut self, tag: u8, body: &[u8]) -> Result<(), String> {
         match tag {
-            b'M' => self.meta = Meta::read(body).map_err(|error| error.to_string())?,
+            b'M' => self.meta = json(body)?,
             b'S' => put_site(&mut self.sites, json::<SiteEntry>(body)?),
             b'R' => self.take_round(body).ok_or("a round of odd length")?,
             b'C' => self.beside = bodies::change(body).ok_or("a change of odd length")?,
@@ -370,8 +367,7 @@ impl<'t> Reading<'t> {
     }
 
     fn take_minute(&mut self, body: &[u8]) -> Option<()> {
-        let mut minute = Minute::read(body)?;
-        minute.began_unix_ns = self.minute_began.take();
+        let mut minute = Minute::read(body, self.minute_began.take()?)?;
         if let Some(between) = &mut self.between {
             let unrecorded = std::mem::take(&mut self.unrecorded);
             if between.cut(&mut minute) {
@@ -552,7 +548,7 @@ mod tests {
         std::fs::write(&path, newer).unwrap();
         assert!(matches!(
             Replay::open(&path),
-            Err(Error::NewerRecording { found: 99, .. })
+            Err(Error::OtherVersion { found: 99, .. })
         ));
     }
 }

@@ -105,10 +105,8 @@ impl Writer {
 
     /// Sums of the intervals of a minute.
     pub fn minute(&mut self, minute: &Minute) {
-        if let Some(began) = minute.began_unix_ns {
-            self.body = began.to_le_bytes().to_vec();
-            self.chunk(b'T');
-        }
+        self.body = minute.began_unix_ns.to_le_bytes().to_vec();
+        self.chunk(b'T');
         self.body = minute.bytes();
         self.chunk(b'U');
     }

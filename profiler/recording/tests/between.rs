@@ -65,9 +65,7 @@ fn recorded(path: &Path) {
     for (minute, &(_, latency)) in MINUTES.iter().enumerate() {
         analysis.push(7, &intervals(minute));
         writer.unrecorded(&[(latency_class(latency), COUNTED)], latency);
-        let mut sums = analysis.minute();
-        sums.began_unix_ns = Some((minute as u64 + 100) * MINUTE_NS);
-        writer.minute(&sums);
+        writer.minute(&analysis.minute((minute as u64 + 100) * MINUTE_NS));
     }
     writer.finish(&meta()).unwrap();
 }
@@ -169,7 +167,7 @@ fn the_last_minute_is_a_profile_of_its_own() {
     for (minute, &(_, latency)) in MINUTES.iter().enumerate() {
         analysis.push(7, &intervals(minute));
         last_minute.count_unrecorded(&[(latency_class(latency), COUNTED)], 5_000);
-        let sums = analysis.minute();
+        let sums = analysis.minute(minute as u64 * MINUTE_NS);
         let shown = last_minute.alone(&sums, &analysis);
         let profile = shown.profile(&Default::default(), &options);
         assert_same(&profile, &alone(minute..minute + 1));

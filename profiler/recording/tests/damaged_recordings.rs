@@ -45,9 +45,7 @@ fn of_sums() -> &'static [u8] {
             for number in 0..50 {
                 analysis.push(7, &interval(1_000_000 * minute + 1000 * number, number));
             }
-            let mut sums = analysis.minute();
-            sums.began_unix_ns = Some(60_000_000_000 * minute);
-            writer.minute(&sums);
+            writer.minute(&analysis.minute(60_000_000_000 * minute));
         }
         writer.finish(&meta).expect("room for it");
         std::fs::read(file.path()).expect("it was written")

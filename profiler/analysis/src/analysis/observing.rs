@@ -29,13 +29,7 @@ impl Intake {
     }
 
     /// A minute was added to what the selected round `at` of the recording at hand has.
-    pub(super) fn observe_minute(
-        &mut self,
-        at: usize,
-        number: u64,
-        began_unix_ns: Option<u64>,
-        minute: RoundMinute,
-    ) {
+    pub(super) fn observe_minute(&mut self, at: usize, began_unix_ns: u64, minute: RoundMinute) {
         let (Some(observing), Some(joint)) = (&mut self.observed, &self.joint) else {
             return;
         };
@@ -44,7 +38,6 @@ impl Intake {
         };
         let (sums, classes) = joint.place_sums(at, minute.sums, minute.classes, &mut all.paths);
         observing.minutes.push(ObservedMinute {
-            number,
             began_unix_ns,
             sums,
             classes,

@@ -86,8 +86,8 @@ impl Analysis {
         joint.begin(intake.run.seen, scouted);
     }
 
-    /// What came since this was last asked, as sums.
-    pub fn minute(&mut self) -> Minute {
+    /// What came since this was last asked, as sums. `began_unix_ns`: when that was.
+    pub fn minute(&mut self, began_unix_ns: u64) -> Minute {
         let Analysis {
             assembler, intake, ..
         } = self;
@@ -98,7 +98,8 @@ impl Analysis {
             ..
         } = intake;
         let attributes = assembler.attributes.names();
-        written.minute(rounds, run, &assembler.classes, attributes)
+        let classes = &assembler.classes;
+        written.minute(rounds, run, classes, attributes, began_unix_ns)
     }
 
     /// Takes in a minute of a recording that keeps sums only, in the order of their making. Of recordings taken together: `probes` are the ids
@@ -140,10 +141,9 @@ impl Analysis {
                 rounds.count_summed(part.round, part.probes, intervals);
                 if let Some(detail) = rounds.detail_mut(part.round) {
                     part.add_to(&mut detail.paths, &mut detail.sums)?;
-                    if let Some(began) = minute.began_unix_ns {
-                        let over_time = &mut detail.sums.over_time;
-                        over_time.add_minute(number, began, &part.sums, &part.histogram);
-                    }
+                    let over_time = &mut detail.sums.over_time;
+                    let began = minute.began_unix_ns;
+                    over_time.add_minute(number, began, &part.sums, &part.histogram);
                     if let Some(log) = &mut intake.log {
                         log.add(number, part.round);
                     }
@@ -165,7 +165,7 @@ impl Analysis {
             added.push((at, renamed));
         }
         for (at, part) in added {
-            intake.observe_minute(at, number, minute.began_unix_ns, part);
+            intake.observe_minute(at, minute.began_unix_ns, part);
         }
         Some(())
     }

@@ -74,10 +74,8 @@ impl Observed {
 /// Sums of the intervals of a minute, from a recording that keeps nothing else ([`crate::fleet::minutes`]).
 #[derive(Clone, Debug, Default)]
 pub struct ObservedMinute {
-    /// Number of the minute in its recording.
-    pub number: u64,
-    /// When it began, in nanoseconds since 1970; nothing where the recording does not say.
-    pub began_unix_ns: Option<u64>,
+    /// When it began, in nanoseconds since 1970.
+    pub began_unix_ns: u64,
     /// Its sums, on the paths of the profile.
     pub sums: Sums,
     /// By class id.

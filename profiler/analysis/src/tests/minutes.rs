@@ -18,20 +18,20 @@ fn recorded(cost: ProbeCost, parts: &[&[Vec<Step>]]) -> (Analysis, Vec<Vec<u8>>)
     let mut analysis = started(cost);
     analysis.log_rounds();
     let mut at = 0;
-    let mut minutes = vec![analysis.minute().bytes()];
+    let mut minutes = vec![analysis.minute(0).bytes()];
     for part in parts {
         for steps in *part {
             at += 1;
             analysis.push(1, &interval(1_000_000 * at, steps));
         }
-        minutes.push(analysis.minute().bytes());
+        minutes.push(analysis.minute(0).bytes());
     }
     (analysis, minutes)
 }
 
 fn read(analysis: &mut Analysis, minutes: &[Vec<u8>], probes: &[u32], clock: Option<f64>) {
     for bytes in minutes {
-        let minute = Minute::read(bytes).expect("a minute");
+        let minute = Minute::read(bytes, 0).expect("a minute");
         analysis
             .add_minute(&minute, probes, clock)
             .expect("the next one");
@@ -95,7 +95,7 @@ proptest! {
         damaged[place] = byte;
         minutes.push(damaged);
         for bytes in minutes {
-            if let Some(minute) = Minute::read(&bytes) {
+            if let Some(minute) = Minute::read(&bytes, 0) {
                 let mut analysis = Analysis::default();
                 let _ = analysis.add_minute(&minute, &[], None);
             }

@@ -256,7 +256,7 @@ fn minutes_of_sums_keep_the_weights() {
     for (at, planted) in (0..).zip(&all) {
         analysis.push(1, &records(at, planted, keep(planted.ticks)));
     }
-    let minute = Minute::read(&analysis.minute().bytes()).expect("a minute");
+    let minute = Minute::read(&analysis.minute(0).bytes(), 0).expect("a minute");
     let mut again = Analysis::default();
     again.add_minute(&minute, &[], None).expect("the first one");
     let [whole, sums] = [analysis, again].map(|analysis| profile_of(&analysis));

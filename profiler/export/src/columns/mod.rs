@@ -33,7 +33,7 @@ use evenkeel_analysis::sums::histogram::bucket_start;
 use evenkeel_analysis::sums::paths::{Paths, ROOT};
 use thiserror::Error;
 
-pub use self::identity::hash;
+use self::identity::hash;
 use self::identity::{NodeIds, folder_value};
 use self::moments::{Moments, NodeSums};
 use self::place::Staged;
@@ -63,8 +63,8 @@ pub struct Run {
     pub program: String,
     /// Its interval, as call paths begin with it; empty where that is not known.
     pub interval: String,
-    /// When it began: on the clock of its intervals, and in nanoseconds since 1970. Without it its first interval begins in 1970.
-    pub started: Option<(u64, u64)>,
+    /// When it began: on the clock of its intervals, and in nanoseconds since 1970.
+    pub started: (u64, u64),
 }
 
 /// Why nothing was exported.
@@ -133,7 +133,6 @@ struct Exported {
     run: Run,
     /// Its name in the tables.
     name: String,
-    first_begin: Option<u64>,
 }
 
 impl Columns {
@@ -151,11 +150,7 @@ impl Columns {
             if !names.insert(name.clone()) {
                 return Err(Error::Twice { host: run.host });
             }
-            exported.push(Exported {
-                run,
-                name,
-                first_begin: None,
-            });
+            exported.push(Exported { run, name });
         }
         let staged = Staged::begin(directory).map_err(|source| Error::Io {
             path: directory.to_owned(),
@@ -195,15 +190,13 @@ impl Columns {
             .map_err(|source| self.failed(source))
     }
 
-    /// Adds a minute of sums of a run over `paths`, which only grow. Its intervals began at `began_unix_ns` or later. The run's tables
-    /// of intervals are empty.
+    /// Adds a minute of sums of a run over `paths`, which only grow. The run's tables of intervals are empty.
     ///
     /// # Errors
     /// The directory cannot be written.
     pub fn add_minute(
         &mut self,
         run: usize,
-        began_unix_ns: u64,
         minute: &ObservedMinute,
         paths: &Paths,
         sites: &SiteTable,
@@ -213,7 +206,7 @@ impl Columns {
             return Ok(());
         }
         self.ids.extend(paths, sites, classes);
-        let begin_us = (began_unix_ns / 1000) as i64;
+        let begin_us = (minute.began_unix_ns / 1000) as i64;
         let at = begin_us.div_euclid(MINUTE_US);
         let classes_met = (0..).zip(&minute.classes);
         let mut parts = vec![(None, Moments::of_sums(&minute.sums, paths))];
@@ -451,9 +444,8 @@ impl Exported {
     }
 
     /// A moment in microseconds since 1970.
-    fn begin_us(&mut self, ticks: u64, ticks_per_ns: f64) -> i64 {
-        let first = *self.first_begin.get_or_insert(ticks);
-        let (ticks_then, unix_ns) = self.run.started.unwrap_or((first, 0));
+    fn begin_us(&self, ticks: u64, ticks_per_ns: f64) -> i64 {
+        let (ticks_then, unix_ns) = self.run.started;
         let passed_ns = (ticks as i128 - i128::from(ticks_then)) as f64 / ticks_per_ns;
         let since = i128::from(unix_ns) + passed_ns.round() as i128;
         // An interval may have begun before the session, but none did before 1970.

@@ -55,7 +55,7 @@ impl Format for OtlpProfiles {
                 })
                 .filter(|sample| sample.values != [0])
                 .collect(),
-            time_unix_nano: export.started.map_or(0, |started| started.unix_ns),
+            time_unix_nano: export.started.unix_ns,
             duration_nano: machine.map_or(0, |machine| (machine.seconds * 1e9) as u64),
         });
         let mut attributes = vec![

@@ -44,7 +44,7 @@ impl Format for Pprof {
         });
         let sample = sample.collect();
         let comment = tables.text(&export.title());
-        let time_nanos = export.started.map_or(0, |started| started.unix_ns);
+        let time_nanos = export.started.unix_ns;
         let profile = Profile {
             default_sample_type: tables.text(&Weight::Variance.to_string()),
             sample_type: sample_type.to_vec(),
@@ -134,6 +134,7 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::Started;
     use crate::weights::tests::export;
 
     /// f is called in root.c:7, so that is root's line; the line inside of f is unknown.
@@ -144,7 +145,7 @@ mod tests {
         let export = Export {
             profile: &profile,
             weight: Weight::Variance,
-            started: None,
+            started: Started::default(),
             host: "",
         };
         Pprof.write(&export, &mut bytes).unwrap();

@@ -117,7 +117,7 @@ pub fn planted(directory: &Path) {
         };
         let file = directory.join(format!("{number}.keel"));
         match host {
-            "db4" => planted.write_sums(&file, 3, Some(MINUTE_NS)),
+            "db4" => planted.write_sums(&file, 3, MINUTE_NS),
             _ => planted.write(&file),
         }
         export(directory, &file, "planted");

@@ -34,7 +34,7 @@ impl Session<'_> {
         };
         let options = Options {
             ticks_per_ns: meta.ticks_per_ns,
-            started: meta.started,
+            started: Some(meta.started),
             ..self.options()
         };
         let profile = analysis.finished(&self.plan.sites, &options, &meta.facts);

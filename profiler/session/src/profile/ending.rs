@@ -48,7 +48,7 @@ impl Session<'_> {
         // The clock's speed as recorded, so that a replay says the same to the last digit.
         let options = Options {
             ticks_per_ns: meta.ticks_per_ns,
-            started: meta.started,
+            started: Some(meta.started),
             ..self.options()
         };
         let profile = analysis.finished(&self.refiner.plan.sites, &options, &meta.facts);

@@ -119,7 +119,7 @@ impl Run {
             summary: settings.summary.is_some(),
             options: settings.options.clone(),
             host: host(),
-            started: options.started,
+            started: records.clock.started(),
             ..Meta::default()
         }
     }

@@ -35,9 +35,7 @@ impl Between {
 
     /// Takes the next minute. Whether it is between; of another, what later ones build upon is left.
     pub fn cut(&mut self, minute: &mut Minute) -> bool {
-        let Some(began) = minute.began_unix_ns else {
-            return false;
-        };
+        let began = minute.began_unix_ns;
         if let Some(before) = self.began.replace(began).filter(|&before| before < began) {
             self.period_ns = began - before;
         }

@@ -16,8 +16,6 @@ use crate::sums::{NodeSums, Sums};
 
 /// The format of the bytes.
 const FORMAT: u64 = 2;
-/// The format in which every interval has weight 1.
-const FORMAT_WITHOUT_WEIGHTS: u64 = 1;
 /// Rounds of one run, at most; anything beyond is damage.
 const ROUNDS_MAX: usize = 1 << 20;
 /// Bytes of a name, at most.
@@ -42,17 +40,10 @@ impl Minute {
         out.bytes
     }
 
-    /// A minute from bytes; nothing where they are damaged, or of a later version.
-    pub fn read(bytes: &[u8]) -> Option<Minute> {
-        let mut from = Reading {
-            rest: bytes,
-            has_weights: false,
-        };
-        from.has_weights = match from.take()? {
-            FORMAT => true,
-            FORMAT_WITHOUT_WEIGHTS => false,
-            _ => return None,
-        };
+    /// A minute from bytes; nothing where they are damaged, or of another version.
+    pub fn read(bytes: &[u8], began_unix_ns: u64) -> Option<Minute> {
+        let mut from = Reading { rest: bytes };
+        (from.take::<u64>()? == FORMAT).then_some(())?;
         let run = run(&mut from)?;
         let mut names = |most| -> Option<Vec<String>> {
             let count = from.size(most)?;
@@ -66,7 +57,7 @@ impl Minute {
             classes,
             attributes,
             rounds: rounds.collect::<Option<_>>()?,
-            began_unix_ns: None,
+            began_unix_ns,
         };
         from.rest.is_empty().then_some(minute)
     }
@@ -97,10 +88,9 @@ fn put_run(out: &mut Numbers, run: &RunCounts) {
 }
 
 fn run(from: &mut Reading<'_>) -> Option<RunCounts> {
-    let seen = from.take()?;
     let mut run = RunCounts {
-        seen,
-        represented: kept_or(seen, from)?,
+        seen: from.take()?,
+        represented: from.take()?,
         closure_checked: from.take()?,
         closure_error_max: from.take()?,
         dropped: from.take()?,
@@ -114,14 +104,6 @@ fn run(from: &mut Reading<'_>) -> Option<RunCounts> {
         *count = from.take()?;
     }
     Some(run)
-}
-
-/// A number that files of the first format do not have: it is the one before it there.
-fn kept_or(number: u64, from: &mut Reading<'_>) -> Option<u64> {
-    match from.has_weights {
-        true => from.take(),
-        false => Some(number),
-    }
 }
 
 fn put_round(out: &mut Numbers, minute: &RoundMinute) {
@@ -182,10 +164,9 @@ fn put_sums(out: &mut Numbers, sums: &Sums) {
 }
 
 fn sums(from: &mut Reading<'_>) -> Option<Sums> {
-    let intervals = from.take()?;
     Some(Sums {
-        intervals,
-        kept: kept_or(intervals, from)?,
+        intervals: from.take()?,
+        kept: from.take()?,
         latency: from.take()?,
         latency_squared: from.take()?,
         nodes: from.sparse(NODES_MAX, |from| {
@@ -262,8 +243,7 @@ fn put_histogram(out: &mut Numbers, histogram: &Histogram) {
 fn histogram(from: &mut Reading<'_>) -> Option<Histogram> {
     let latency_max = from.take()?;
     let buckets = from.sparse(BUCKETS_MAX, |from| {
-        let intervals = from.take()?;
-        let kept = kept_or(intervals, from)?;
+        let (intervals, kept) = (from.take()?, from.take()?);
         let both = from.sparse(NODES_MAX, |from| Some((from.take()?, from.take()?)))?;
         Some(Bucket::of(intervals, kept, &both))
     })?;

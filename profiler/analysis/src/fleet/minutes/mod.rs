@@ -33,8 +33,8 @@ pub struct Minute {
     /// Attributes met since the minute before.
     pub(crate) attributes: Vec<String>,
     pub(crate) rounds: Vec<RoundMinute>,
-    /// Its beginning in nanoseconds since 1970, if known; it is stored separately from the minute's bytes.
-    pub began_unix_ns: Option<u64>,
+    /// Its beginning in nanoseconds since 1970; it is stored separately from the minute's bytes.
+    pub began_unix_ns: u64,
 }
 
 /// What a minute added to a round.
@@ -90,6 +90,7 @@ impl Written {
         run: &RunCounts,
         classes: &ClassTable,
         attributes: &[String],
+        began_unix_ns: u64,
     ) -> Minute {
         let new_classes = classes.names()[self.classes..].to_vec();
         let new_attributes = attributes[self.attributes..].to_vec();
@@ -110,7 +111,7 @@ impl Written {
             run: *run,
             classes: new_classes,
             attributes: new_attributes,
-            began_unix_ns: None,
+            began_unix_ns,
         }
     }
 }

@@ -61,8 +61,6 @@ impl Numbers {
 pub struct Reading<'a> {
     /// The unread rest.
     pub rest: &'a [u8],
-    /// The numbers say for how many intervals those that were kept stand.
-    pub has_weights: bool,
 }
 
 impl Reading<'_> {
@@ -123,7 +121,6 @@ mod tests {
         numbers.sparse(&[0u64, 7, 0, 9, 0], |&n| n != 0, |out, &n| out.put(n));
         let mut reading = Reading {
             rest: &numbers.bytes,
-            has_weights: true,
         };
         for number in all {
             assert_eq!(reading.take(), Some(number));

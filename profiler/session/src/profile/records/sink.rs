@@ -151,9 +151,8 @@ impl RecordSink {
         let (Some(analysis), Some(_)) = (&mut self.analysis, self.summary) else {
             return;
         };
-        let mut minute = analysis.minute();
         let now = unix_ns(SystemTime::now());
-        minute.began_unix_ns = Some(std::mem::replace(&mut self.minute_began_unix_ns, now));
+        let minute = analysis.minute(std::mem::replace(&mut self.minute_began_unix_ns, now));
         if let Some(writer) = &mut self.writer {
             writer.minute(&minute);
         }
