@@ -116,6 +116,8 @@ const HELD_MIN: f64 = 0.3;
 const WAITED_MIN: f64 = 0.5;
 /// A finding is one of classes if their intervals have this part of its share.
 const OF_CLASSES_MIN: f64 = 0.5;
+/// A finding has remedies from this part of the variance of all intervals on.
+const HELPS_MIN: f64 = 0.05;
 /// A class burns the processor if it has this part of the time, ...
 const BURNS_MIN: f64 = 0.5;
 /// ... in so few of the intervals.
@@ -305,6 +307,14 @@ pub fn knobs(profile: &Profile) -> Vec<&'static str> {
     knobs
 }
 
+/// Whether it is worth to change anything for a finding. Where most slow intervals are not in the profile, what varies in the others is
+/// not what users notice.
+fn may_help(profile: &Profile, finding: &Finding) -> bool {
+    let part = profile.explains_a_part();
+    let explained = part.map_or(1.0, |missing| 1.0 - missing.share);
+    part.is_none() || finding.seen_only || explained * finding.share >= HELPS_MIN
+}
+
 /// Adds to each finding what it means and what helps, where its server and its pattern are known.
 pub fn add(profile: &mut Profile) {
     let Some(server) = server_of(&profile.target) else {
@@ -312,7 +322,10 @@ pub fn add(profile: &mut Profile) {
     };
     let known = |finding: &Finding| {
         let pattern = server.pattern(profile, finding)?;
-        let advice = Server::advice(profile, pattern);
+        let advice = match may_help(profile, finding) {
+            true => Server::advice(profile, pattern),
+            false => Vec::new(),
+        };
         Some((server.means(pattern, finding), &pattern.check, advice))
     };
     let known: Vec<_> = profile.findings.iter().map(known).collect();
@@ -328,6 +341,30 @@ pub fn add(profile: &mut Profile) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_would_help_little_is_not_advised() {
+        use evenkeel_analysis::profile::{NotSeenInside, Sampling};
+        let profile = |missing| Profile {
+            sampling: Some(Sampling {
+                slow_not_seen_inside: NotSeenInside {
+                    share: missing,
+                    ..NotSeenInside::default()
+                },
+                ..Sampling::default()
+            }),
+            ..Profile::default()
+        };
+        let finding = |share, seen_only| Finding {
+            share,
+            seen_only,
+            ..Finding::default()
+        };
+        assert!(may_help(&profile(0.0), &finding(0.02, false)));
+        assert!(may_help(&profile(0.5), &finding(0.1, false)));
+        assert!(!may_help(&profile(0.998), &finding(0.97, false)));
+        assert!(may_help(&profile(0.998), &finding(0.0, true)));
+    }
 
     #[test]
     fn a_users_name_is_no_server() {
