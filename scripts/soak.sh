@@ -70,10 +70,11 @@ redis_begin() {
     server=$!
     started+=("$server")
     until redis-cli -p "$number" ping >/dev/null 2>&1; do sleep 0.2; done
-    # A command that is slow now and then: keys of sets that are read whole. Pauses between, for a load that goes on for hours.
+    # A command that goes over all keys is slow now and then. What is stored does not grow. Pauses between, for a load that goes on for hours.
     (
         until [ -e "$work/enough" ]; do
-            redis-benchmark -p "$number" -q -c 4 -n 4000 -r 100000 -t set,get,lpush,lrange_100 >"$work/load.log" 2>&1
+            redis-benchmark -p "$number" -q -c 4 -n 4000 -r 100000 -t set,get,incr,hset >"$work/load.log" 2>&1
+            redis-cli -p "$number" keys 'key:0000000012*' >/dev/null
             sleep "${PAUSE:-1}"
         done
     ) &

@@ -2,7 +2,7 @@
 //!
 //! The knowledge is data, a file a server under `advice/`. A pattern lists functions. It fits a finding whose function is one of
 //! them if all of its conditions hold. These are of the function's caller, the kind of its time, the holders that it waits for, and what
-//! they do. The first pattern that fits wins. Else it is the first that fits another function on the finding's path ([`along_path`]), or
+//! they do. The first pattern that fits wins. Else it is the first that fits another function on the finding's path (`along_path.rs`), or
 //! its classes. Without one a finding has no advice. Names are compared without parameters and the compiler's endings.
 //!
 //! A pattern is of the functions' own work, unless it has `waits`, or names kinds of time. What other threads do is no work of the
