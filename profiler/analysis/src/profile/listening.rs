@@ -21,7 +21,7 @@ impl ListenQueue {
     /// Part of the looks from which a queue is reported. A server with a free worker accepts a connection within microseconds. So a hundred
     /// connections a second are seen waiting in less than one look of a hundred.
     const OFTEN: f64 = 0.1;
-    /// So many looks must have seen one: a single one may be chance.
+    /// Looks that must have seen one: a single one may be chance.
     const WAITING_MIN: u64 = 3;
 
     /// Takes in one look.

@@ -46,8 +46,8 @@ fn add_inside_of_interval(profile: &mut Profile) {
     }
 }
 
-/// Adds what stacks show and the findings do not explain: in slow intervals that the profile is not of, or where it has too few of
-/// them to attribute their time.
+/// Adds what stacks show and the findings do not explain. Either the profile is of other intervals, or it has too few slow ones to
+/// attribute their time.
 fn add_unexplained(profile: &mut Profile) {
     let Some(stacks) = &profile.slow_stacks else {
         return;
