@@ -243,6 +243,25 @@ mod tests {
         }
     }
 
+    /// All is the interval's own code, for sure, but for a tenth that one round has timed. That round has lost most of its slow intervals.
+    #[test]
+    fn what_is_surely_own_code_is_an_answer() {
+        let mut run = Run::default();
+        for part in [100, 10] {
+            run.add(1_000, |number| {
+                let ticks = stalls(number);
+                vec![Record::new(ticks - ticks / part, ticks / part, 0)]
+            });
+        }
+        assert_eq!(run.best(), Some(1));
+        let lost = Lost {
+            intervals: 100,
+            ticks: 2_000_000,
+        };
+        run.rounds.set_lost(1, lost);
+        assert_eq!(run.best(), Some(0));
+    }
+
     /// A few intervals explain nothing, however deep. If no round has more, the largest is shown.
     #[test]
     fn few_intervals_are_shown_if_there_are_no_others() {

@@ -20,7 +20,8 @@ pub const INTERVALS_FEW: u64 = 40;
 /// run contains none of them by chance in 3 of 100 runs. Convention: `a_few_slow_intervals_do_not_choose_the_round`.
 pub(super) const INTERVALS_OF_OCTAVE: u64 = 5;
 
-/// Weight of the interval's own code in a round's depth, where a first call has 1. Guess: OWNTEST.
+/// Weight of the interval's own code in a round's depth, where a first call has 1. Guess:
+/// `what_is_surely_own_code_is_an_answer`.
 pub(super) const OWN_CODE_WEIGHT: f64 = 0.5;
 
 // Rounds taken together.
