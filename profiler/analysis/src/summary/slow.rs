@@ -2,6 +2,7 @@
 //! become a separate finding where the profile does not explain them.
 
 use crate::findings::Finding;
+use crate::findings::plumbing::is_plumbing;
 use crate::profile::Profile;
 use crate::sites::{Kind, is_unnamed};
 use crate::slow::Evidence;
@@ -88,11 +89,15 @@ fn names(finding: &Finding, function: &str) -> bool {
     finding.function == function || below.any(|name| name == function)
 }
 
-/// A finding without a share: nobody has timed it. It is of the deepest function of the path that has a name, below the interval's.
+/// A finding without a share: nobody has timed it. It is of the deepest function of the path, below the interval's, that has a name and
+/// does something for itself; else of the deepest that has a name.
 fn finding(common: &SlowPath, of_stacks: u64) -> Option<Finding> {
     let below = common.functions.get(1..)?;
-    let is_named = |name: &&String| !is_unnamed(name);
-    let function = below.iter().rfind(is_named)?;
+    // Where not even the function is known, the stack has the name of its file.
+    let is_named = |name: &&String| !is_unnamed(name) && !name.contains(".so");
+    let tells = |name: &&String| is_named(name) && !is_plumbing(name);
+    let function = below.iter().rfind(tells);
+    let function = function.or_else(|| below.iter().rfind(is_named))?;
     let at = below.iter().rposition(|name| name == function)?;
     let called_by = below[..at].iter().rfind(is_named).cloned();
     let headline = match &called_by {
@@ -177,8 +182,8 @@ mod tests {
         assert_eq!(known, ["wait", "insert"], "insert says it");
         let of_others = findings_with(0.01, "flush");
         assert_eq!(of_others, ["flush seen", "wait", "insert"]);
-        let half = findings_with(0.7, "read");
-        assert_eq!(half, ["wait", "read seen", "insert"], "0.49, 0.33, 0.14");
+        let half = findings_with(0.7, "parse");
+        assert_eq!(half, ["wait", "parse seen", "insert"], "0.49, 0.33, 0.14");
     }
 
     #[test]
@@ -235,6 +240,10 @@ mod tests {
         assert_eq!(found.headline, "cleanup called by insert");
         let inside = found.seen_inside.unwrap();
         assert_eq!((inside.stacks, inside.of_stacks), (5, 6));
+        let of = |names: &[&str]| finding(&path(names), 6).unwrap().headline;
+        let waits = of(&["request", "page_in", "load", "read", "libc.so.6"]);
+        assert_eq!(waits, "load called by page_in");
+        assert_eq!(of(&["request", "read"]), "read");
         assert!(finding(&path(&["statement"]), 6).is_none());
         assert!(finding(&path(&[]), 6).is_none());
     }
