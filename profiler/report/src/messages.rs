@@ -99,9 +99,10 @@ pub fn warning(warning: &Warning) -> String {
             refused.join("; ")
         ),
         Warning::CalleesSampled(sites) => format!(
-            "calls through pointers are made so often, from {sites} call sites, that only a sample of them was followed to the functions they \
+            "calls through pointers are made so often, from {}, that only a sample of them was followed to the functions they \
              call, to stay within --max-overhead. Functions that are called rarely may be missing below them: raise --max-overhead, or choose \
-             an --interval further down"
+             an --interval further down",
+            counted(*sites, "call site")
         ),
         Warning::RecordingIncomplete(why) => {
             format!("the recording is incomplete: {why}. Free room on its disk and record again")
