@@ -51,7 +51,7 @@ pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
         thread.ring = ring;
         // SAFETY: rings stay mapped.
         let header = unsafe { &*ring };
-        header.open_since.store(0, Relaxed);
+        header.note_open(0);
         header.in_flight_at.store(thread.shadow as u64, Relaxed);
         thread.reported_dropped = dropped(thread);
         return true;
@@ -108,6 +108,7 @@ pub fn release(thread: &mut Thread) {
     if !ring.is_null() && !core::ptr::eq(ring, &SCRATCH.0) {
         // SAFETY: rings stay mapped.
         unsafe {
+            (*ring).note_open(0);
             (*ring).publish();
             (*ring).state.store(RingState::Dead as u32, Release);
         }

@@ -46,7 +46,7 @@ impl Held {
                 return true;
             }
             let another = u64::from(now.left_since != since);
-            match now.left - open.left_before <= another {
+            match now.left.saturating_sub(open.left_before) <= another {
                 true => {
                     self.ended += 1;
                     settled.append(&mut open.stacks);
