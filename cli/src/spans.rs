@@ -283,7 +283,7 @@ impl Recording {
         }
         self.meta.root_height = table.root_height;
         let warnings = self.converter.warnings().into_iter();
-        self.meta.facts.warnings = warnings.map(Warning::Said).collect();
+        self.meta.facts.warnings = warnings.map(Warning::Spans).collect();
         self.meta.complete = true;
         let counts = self.converter.counts;
         self.writer.finish(&self.meta)?;

@@ -9,8 +9,10 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_analysis::findings::warnings::SpansWarning;
+
 use crate::names::Names;
-use crate::span::{Kind, Span};
+use crate::span::{Span, SpanKind};
 
 /// Calls remembered between two clocks, at most; then every other one is forgotten.
 const CALLS_MAX: usize = 1 << 10;
@@ -64,7 +66,8 @@ impl Shifts {
 impl Clocks {
     /// Takes in a call between two clocks.
     pub fn observe(&mut self, parent: &Span, child: &Span) {
-        let waits = !child.follows && child.kind != Kind::Consumer && parent.kind != Kind::Producer;
+        let waits =
+            !child.follows && child.kind != SpanKind::Consumer && parent.kind != SpanKind::Producer;
         let fits = child.end_ns - child.start_ns <= parent.end_ns - parent.start_ns;
         if parent.clock == child.clock || !waits || !fits {
             return;
@@ -116,33 +119,24 @@ impl Clocks {
             .map_or(0, |pair| pair.correction_ns)
     }
 
-    /// Which clocks were corrected, in words, the largest correction first.
-    pub fn corrections(&self, names: &Names) -> Vec<String> {
+    /// Which clocks were corrected, the largest correction first.
+    pub fn corrections(&self, names: &Names) -> Vec<SpansWarning> {
         let mut corrected: Vec<_> = self
             .pairs
             .iter()
             .filter(|(_, pair)| pair.correction_ns != 0)
             .collect();
         corrected.sort_by_key(|(_, pair)| std::cmp::Reverse(pair.correction_ns.abs()));
-        let sentences = corrected.iter().map(|((from, to), pair)| {
-            let way = if pair.correction_ns < 0 { "ahead of" } else { "behind" };
-            let several = match pair.is_several {
-                true => {
-                    " Many of them break it even so: it goes by several clocks, or by one that was set meanwhile. Have each instance of it name its host \
-                     (host.name, or service.instance.id, in OTEL_RESOURCE_ATTRIBUTES), by which clocks are told apart."
-                }
-                false => "",
-            };
-            format!(
-                "The clock of {} is {:.3} ms {way} that of {}, by {} calls; in {} the callee was not within its caller. Its times were corrected by that.{several}",
-                names.of_clock(*to),
-                pair.correction_ns.unsigned_abs() as f64 / 1e6,
-                names.of_clock(*from),
-                pair.calls,
-                pair.broken
-            )
+        let corrected = corrected.iter();
+        let warnings = corrected.map(|((from, to), pair)| SpansWarning::HostClock {
+            clock: names.of_clock(*to).to_owned(),
+            by: names.of_clock(*from).to_owned(),
+            correction_ns: pair.correction_ns,
+            calls: pair.calls,
+            broken: pair.broken,
+            is_several: pair.is_several,
         });
-        sentences.collect()
+        warnings.collect()
     }
 }
 
@@ -186,8 +180,12 @@ mod tests {
             }
             clocks.settle();
             assert_eq!(clocks.offset_ns(from, to), -50_000_000);
-            let said = clocks.corrections(&names).join("\n");
-            assert_eq!(said.contains("service.instance.id"), is_said, "{said}");
+            let warnings = clocks.corrections(&names);
+            assert!(
+                matches!(&warnings[..], [SpansWarning::HostClock { clock, is_several, .. }]
+                    if clock == "cart" && *is_several == is_said),
+                "{warnings:?}"
+            );
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use evenkeel_analysis::sites::{Kind as SiteKind, Site, SiteTable};
+use evenkeel_analysis::findings::warnings::SpansWarning;
+use evenkeel_analysis::sites::{Kind, Site, SiteTable};
 use evenkeel_wire::record::DURATION_BITS;
 use evenkeel_wire::record::LABEL_CHUNK;
 use evenkeel_wire::{Marker, Record};
@@ -14,7 +15,7 @@ use crate::critical::{self, Call};
 use crate::join::steps::{Step, What, steps};
 use crate::join::{Joined, Processes};
 use crate::names::Names;
-use crate::span::{Kind, Span};
+use crate::span::{Span, SpanKind};
 use crate::tree::Forest;
 
 /// Name of the interval.
@@ -40,7 +41,7 @@ pub struct Request {
 struct Called {
     caller: u32,
     callee: u32,
-    kind: SiteKind,
+    kind: Kind,
     file: Option<String>,
     line: Option<u32>,
 }
@@ -170,8 +171,8 @@ impl Converter {
                 What::Span(span) => Called {
                     // Of a client's time what its server does not explain is spent on the way, or in a service that is not traced.
                     kind: match forest.spans[span as usize].kind {
-                        Kind::Client => SiteKind::Socket,
-                        _ => SiteKind::Call,
+                        SpanKind::Client => Kind::Socket,
+                        _ => Kind::Call,
                     },
                     ..Called::default()
                 },
@@ -236,7 +237,7 @@ impl Converter {
     }
 
     /// Warnings for the user.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<SpansWarning> {
         let mut warnings = self.counts.warnings();
         warnings.extend(self.clocks.corrections(&self.names));
         warnings.extend(self.processes.warnings());

@@ -1,5 +1,7 @@
 //! Counts of spans and requests, and of unusable ones.
 
+use evenkeel_analysis::findings::warnings::{SpansDefect, SpansWarning};
+
 /// Counts over everything that was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -52,65 +54,26 @@ impl Counts {
         self.invalid + self.wrong_ids + self.base64_ids
     }
 
-    /// Warnings for the user, each with its number and what to do.
-    pub fn warnings(&self) -> Vec<String> {
+    /// Warnings for the user.
+    pub fn warnings(&self) -> Vec<SpansWarning> {
         let all = [
-            (
-                self.damaged,
-                "documents are damaged, cut off or of no known format, and were left out: OTLP (protobuf, JSON) and Jaeger's JSON are read",
-            ),
-            (
-                self.zipkin,
-                "lists of spans are in Zipkin's JSON, which is not supported, and were left out: convert them to OTLP by the Collector (zipkin receiver, otlp or file exporter)",
-            ),
-            (
-                self.invalid,
-                "spans without a time, with an end before their start or after the year 2262 were left out: the program that wrote them is at fault",
-            ),
-            (
-                self.wrong_ids,
-                "spans have an invalid trace id or span id, and were left out. Valid ids have 16 and 8 bytes, in JSON 32 and 16 hexadecimal digits (in Jaeger's at most these), and are not all zeros. The program that wrote them is at fault",
-            ),
-            (
-                self.base64_ids,
-                "spans have their ids in base64, and were left out: protobuf's own mapping to JSON writes that, OTLP's JSON has them in hexadecimal; have them written so (opentelemetry-cpp: JsonBytesMappingKind::kHexId), or as protobuf",
-            ),
-            (
-                self.duplicates,
-                "spans came more than once and count once: an exporter repeats what was not acknowledged",
-            ),
-            (
-                self.late,
-                "spans came after their trace had been dealt with and were left out: a longer --grace waits for them",
-            ),
-            (
-                self.rootless,
-                "traces have no root and were left out: the span that began them was not recorded (head sampling, a service that does not export)",
-            ),
-            (
-                self.remote_roots,
-                "requests were begun by a caller that is not recorded: they count from the first span that is",
-            ),
-            (
-                self.orphans,
-                "spans have a missing parent: their time is their nearest known caller's own",
-            ),
-            (
-                self.cycles,
-                "spans call themselves in a circle and were left out: the program that wrote them is at fault",
-            ),
-            (
-                self.not_joined,
-                "requests were left out: they have no interval for an operation that --trace-id splits into functions (skipped by sampling, lost, or in another process of the service)",
-            ),
-            (
-                self.too_long,
-                "requests take longer than two hours and were left out",
-            ),
+            (self.damaged, SpansDefect::Damaged),
+            (self.zipkin, SpansDefect::Zipkin),
+            (self.invalid, SpansDefect::InvalidTime),
+            (self.wrong_ids, SpansDefect::WrongIds),
+            (self.base64_ids, SpansDefect::Base64Ids),
+            (self.duplicates, SpansDefect::Duplicates),
+            (self.late, SpansDefect::Late),
+            (self.rootless, SpansDefect::Rootless),
+            (self.remote_roots, SpansDefect::RemoteRoots),
+            (self.orphans, SpansDefect::Orphans),
+            (self.cycles, SpansDefect::Cycles),
+            (self.not_joined, SpansDefect::NotJoined),
+            (self.too_long, SpansDefect::TooLong),
         ];
-        let counted = all.iter().filter(|(count, _)| *count > 0);
+        let counted = all.into_iter().filter(|(count, _)| *count > 0);
         counted
-            .map(|(count, what)| format!("{count} {what}"))
+            .map(|(count, defect)| SpansWarning::Defects(defect, count))
             .collect()
     }
 }

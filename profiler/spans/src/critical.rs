@@ -14,7 +14,7 @@
 //! Written iteratively: traces are as deep as somebody's recursion.
 
 use crate::counts::Counts;
-use crate::span::{Kind, Span};
+use crate::span::{Span, SpanKind};
 use crate::tree::Forest;
 
 /// Part of the parent's time that children may overlap, or reach beyond it.
@@ -108,8 +108,8 @@ fn calls(forest: &Forest, parent: Call, counts: &mut Counts) -> Vec<Call> {
 /// The part of a child's time that lies within its parent's; `None` if the parent does not wait for it.
 fn within(of_parent: &Span, parent: Call, child: &Span, tolerance_ns: u64) -> Option<(u64, u64)> {
     let follows =
-        child.follows || (of_parent.kind == Kind::Producer && child.kind == Kind::Consumer);
-    let is_answer = of_parent.kind == Kind::Client && child.kind == Kind::Server;
+        child.follows || (of_parent.kind == SpanKind::Producer && child.kind == SpanKind::Consumer);
+    let is_answer = of_parent.kind == SpanKind::Client && child.kind == SpanKind::Server;
     let beyond_ns = child.end_ns.saturating_sub(of_parent.end_ns);
     let starts_inside = child.start_ns < parent.end_ns && child.end_ns > parent.start_ns;
     let is_point = child.start_ns == child.end_ns;

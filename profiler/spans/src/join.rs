@@ -17,11 +17,12 @@ pub(crate) mod steps;
 
 use std::collections::{HashMap, HashSet};
 
-use evenkeel_analysis::sites::Kind as SiteKind;
+use evenkeel_analysis::findings::warnings::SpansWarning;
+use evenkeel_analysis::sites::Kind;
 use foldhash::fast::RandomState;
 
 use crate::critical::Call;
-use crate::span::Kind;
+use crate::span::SpanKind;
 use crate::tree::Forest;
 use clock::{Clock, Pair};
 
@@ -35,7 +36,7 @@ pub struct Function {
     /// Whether it is a call. Otherwise it is a state of the process (waiting, without a processor), or unknown time.
     pub is_call: bool,
     /// The kind of its time.
-    pub kind: SiteKind,
+    pub kind: Kind,
     /// Source file of the call.
     pub file: Option<String>,
     /// Line of the call.
@@ -138,30 +139,30 @@ impl Process {
     }
 
     /// Warnings for the user.
-    fn warnings(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<SpansWarning> {
         let Fate {
             joined,
             off_path,
             without_span,
         } = self.fate;
-        let name = &self.name;
+        let process = || self.name.clone();
         let mut warnings = Vec::new();
         if joined == 0 {
-            warnings.push(format!(
-                "nothing of {name} could be joined: none of its intervals belongs to a span on a critical path. Record it while these traces are made"
-            ));
+            warnings.push(SpansWarning::NothingJoined(process()));
         }
         if off_path > 0 {
-            warnings.push(format!(
-                "{off_path} intervals of {name} belong to spans that are on no critical path: nobody waited for them, or others ended later"
-            ));
+            warnings.push(SpansWarning::OffPath {
+                process: process(),
+                intervals: off_path,
+            });
         }
         if without_span > 0 {
-            warnings.push(format!(
-                "{without_span} intervals of {name} name spans that are missing in their traces: name the span of the service itself, or of its caller"
-            ));
+            warnings.push(SpansWarning::SpanMissing {
+                process: process(),
+                intervals: without_span,
+            });
         }
-        warnings.extend(self.clock.correction(name));
+        warnings.extend(self.clock.correction(&self.name));
         warnings
     }
 }
@@ -243,7 +244,7 @@ impl Processes {
     }
 
     /// Warnings for the user.
-    pub(crate) fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<SpansWarning> {
         self.all.iter().flat_map(Process::warnings).collect()
     }
 }
@@ -263,9 +264,9 @@ fn in_order(stretches: &mut Vec<Stretch>) {
 /// The span that did the work of one that was named: of a call to another service, the one by which that answers.
 fn worker(forest: &Forest, named: u32) -> u32 {
     let callees = &forest.children[named as usize];
-    let is_answer = |&&callee: &&u32| forest.spans[callee as usize].kind == Kind::Server;
+    let is_answer = |&&callee: &&u32| forest.spans[callee as usize].kind == SpanKind::Server;
     let answer = match forest.spans[named as usize].kind {
-        Kind::Client => callees.iter().find(is_answer),
+        SpanKind::Client => callees.iter().find(is_answer),
         _ => None,
     };
     answer.copied().unwrap_or(named)

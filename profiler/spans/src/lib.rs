@@ -26,5 +26,5 @@ pub mod tree;
 
 pub use convert::{Converter, Request};
 pub use counts::Counts;
-pub use span::{Kind, Span};
+pub use span::{Span, SpanKind};
 pub use traces::Traces;

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use evenkeel_analysis::findings::warnings::SpansWarning;
 use foldhash::fast::RandomState;
 
 /// Operations told apart, at most. Beyond it an operation is "other operations" of its service.
@@ -139,22 +140,23 @@ impl Names {
     }
 
     /// Warnings about names for the user.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<SpansWarning> {
         let mut warnings = Vec::new();
         if !self.without_numbers.is_empty() {
-            warnings.push(format!(
-                "Operations of {} have more than {NUMBERED_MAX} names, which hold what differs from request to request: numbers in any further are left out \
-                 (\"?\"). Have the program name its spans without them",
-                some(&self.without_numbers)
-            ));
+            let (services, more) = some(&self.without_numbers);
+            warnings.push(SpansWarning::NumbersLeftOut {
+                services,
+                more,
+                names_max: NUMBERED_MAX,
+            });
         }
         if self.beyond > 0 {
-            warnings.push(format!(
-                "{} spans of {} are of more operations than are told apart and count as their service's other operations: their names hold what \
-                 differs from request to request. Have the program name its spans without it",
-                self.beyond,
-                some(&self.others)
-            ));
+            let (services, more) = some(&self.others);
+            warnings.push(SpansWarning::OtherOperations {
+                spans: self.beyond,
+                services,
+                more,
+            });
         }
         warnings
     }
@@ -188,14 +190,10 @@ fn note(services: &mut BTreeSet<String>, service: &str) -> bool {
 }
 
 /// Some of these, and how many more there are.
-fn some(services: &BTreeSet<String>) -> String {
-    const SAID: usize = 4;
-    let named = services.iter().take(SAID).map(String::as_str);
-    let named = named.collect::<Vec<_>>().join(", ");
-    match services.len().saturating_sub(SAID) {
-        0 => named,
-        more => format!("{named} and {more} more services"),
-    }
+fn some(services: &BTreeSet<String>) -> (Vec<String>, usize) {
+    const NAMED: usize = 4;
+    let named = services.iter().take(NAMED).cloned().collect();
+    (named, services.len().saturating_sub(NAMED))
 }
 
 fn cut(mut name: String) -> String {
@@ -309,10 +307,13 @@ mod tests {
         );
         let lookup = names.operation("payment", "lookup 1");
         assert_eq!(names.of_operation(lookup), "payment: lookup 1");
-        let said = names.warnings().join("\n");
+        let warnings = names.warnings();
         assert!(
-            said.contains("Operations of users have") && said.contains("spans of words are"),
-            "{said}"
+            matches!(&warnings[..], [
+                SpansWarning::NumbersLeftOut { services: numbered, .. },
+                SpansWarning::OtherOperations { services: others, .. },
+            ] if numbered.contains(&"users".to_owned()) && others[..] == ["words"]),
+            "{warnings:?}"
         );
 
         // As many services as requests.

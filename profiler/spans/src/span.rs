@@ -2,7 +2,7 @@
 
 /// The role of a span towards its neighbours (OpenTelemetry's SpanKind).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum SpanKind {
     /// Work inside a service.
     #[default]
     Internal,
@@ -30,7 +30,7 @@ pub struct Span {
     /// The clock of its times: a number of `crate::names::Names`.
     pub clock: u32,
     /// Its role towards its neighbours.
-    pub kind: Kind,
+    pub kind: SpanKind,
     /// Nanoseconds since 1970, by that clock.
     pub start_ns: u64,
     /// The end, on the same clock.

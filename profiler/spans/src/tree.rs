@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 use crate::clocks::Clocks;
 use crate::counts::Counts;
-use crate::span::{Kind, Span};
+use crate::span::{Span, SpanKind};
 
 /// A trace as trees, one a request.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl Forest {
     /// that call.
     fn adopt(&mut self, orphans: &[u32], counts: &mut Counts) {
         let span = |at: u32| &self.spans[at as usize];
-        let called = |&at: &u32| matches!(span(at).kind, Kind::Server | Kind::Consumer);
+        let called = |&at: &u32| matches!(span(at).kind, SpanKind::Server | SpanKind::Consumer);
         let longest = orphans.iter().copied().filter(called);
         let longest = longest.max_by_key(|&at| span(at).end_ns - span(at).start_ns);
         match longest.filter(|_| self.roots.is_empty()) {

@@ -2,9 +2,10 @@
 
 mod support;
 
+use evenkeel_analysis::findings::warnings::{SpansDefect, SpansWarning};
 use evenkeel_spans::critical;
 use evenkeel_spans::tree::Forest;
-use evenkeel_spans::{Converter, Counts, Kind, Span, Traces, read};
+use evenkeel_spans::{Converter, Counts, Span, SpanKind, Traces, read};
 use proptest::prelude::*;
 use support::*;
 
@@ -91,7 +92,7 @@ fn links_are_no_parents() {
 #[test]
 fn critical_paths() {
     let mut late = span(5, 1, 700, 2000);
-    late.kind = Kind::Internal;
+    late.kind = SpanKind::Internal;
     let spans = vec![
         span(1, 0, 0, 1000),
         span(2, 1, 100, 300),
@@ -104,8 +105,8 @@ fn critical_paths() {
     assert_eq!(counts.asynchronous, 1);
     // A server outlives the client that gave up on it: it was waited for until then.
     let mut answered = spans;
-    answered[0].kind = Kind::Client;
-    answered[4].kind = Kind::Server;
+    answered[0].kind = SpanKind::Client;
+    answered[4].kind = SpanKind::Server;
     let (found, counts) = path(answered);
     assert_eq!(found, [(1, 0, 1000), (5, 700, 1000), (3, 120, 505)]);
     assert_eq!((counts.asynchronous, counts.cut), (0, 1));
@@ -183,9 +184,8 @@ fn wrong_numbers() {
         let found = (requests, counts.traces, counts.wrong_ids, counts.base64_ids);
         assert_eq!(found, (9, 9, of_one, 0), "{wrong}: {counts:?}");
         assert_eq!(counts.spans, spans.len() as u64);
-        let warnings = counts.warnings().join("\n");
-        let said = format!("{of_one} spans have an invalid trace id or span id");
-        assert!(warnings.contains(&said), "{warnings}");
+        let wrong_ids = SpansWarning::Defects(SpansDefect::WrongIds, of_one);
+        assert!(counts.warnings().contains(&wrong_ids));
     }
     let (requests, counts) = read(&replaced(&json(&spans), &trace, "AAAAAAAAAAEAAAAAAAAAAQ=="));
     assert_eq!(
@@ -223,11 +223,8 @@ fn numbers_in_base64() {
     assert_eq!((requests, counts.base64_ids), (1, 0));
     let (requests, counts) = read(spans("W47/95gDgQPSabYzgT/GDA==", "7uGbfsPBsXQ=").as_bytes());
     assert_eq!((requests, counts.base64_ids, counts.wrong_ids), (0, 1, 0));
-    let warnings = counts.warnings().join("\n");
-    assert!(
-        warnings.contains("base64") && warnings.contains("hexadecimal"),
-        "{warnings}"
-    );
+    let base64 = SpansWarning::Defects(SpansDefect::Base64Ids, 1);
+    assert!(counts.warnings().contains(&base64));
 }
 
 /// Times at the ends of what 64 bits hold, by clocks that are as far apart, are left out or analysed, and nothing overflows. The second trace lasts
@@ -291,7 +288,8 @@ fn zipkin_is_named() {
     "#;
     let (requests, counts) = read(&[zipkin, &json(&spans)[..]].concat());
     assert_eq!((requests, counts.zipkin, counts.damaged), (3, 1, 0));
-    assert!(counts.warnings().join("\n").contains("Zipkin's JSON"));
+    let warning = SpansWarning::Defects(SpansDefect::Zipkin, 1);
+    assert!(counts.warnings().contains(&warning));
     let (_, counts) = read(b"[]");
     assert_eq!((counts.zipkin, counts.damaged), (0, 1));
 }
@@ -431,7 +429,7 @@ proptest! {
     /// Paths partition their request whatever the spans are: calls nest, and none overlaps its neighbour.
     #[test]
     fn paths_nest(raw in prop::collection::vec((0u64..20, 1u64..100, 0u64..60, 0u8..5, any::<bool>()), 1..40)) {
-        let kinds = [Kind::Internal, Kind::Server, Kind::Client, Kind::Producer, Kind::Consumer];
+        let kinds = [SpanKind::Internal, SpanKind::Server, SpanKind::Client, SpanKind::Producer, SpanKind::Consumer];
         let mut spans: Vec<Span> = (2..).zip(&raw).map(|(id, &(parent, start, length, kind, follows))| Span {
             kind: kinds[usize::from(kind)],
             follows,

@@ -11,6 +11,7 @@ mod support;
 
 use std::collections::HashMap;
 
+use evenkeel_analysis::findings::warnings::{SpansDefect, SpansWarning};
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::{Analysis, Options, ProbeCost};
 use evenkeel_spans::join::{Function, Piece, Process, Work};
@@ -199,16 +200,13 @@ fn the_own_time_of_a_span_is_that_of_its_functions() {
             mean(truths.iter().map(|truth| truth.balance).sum()),
             joined,
         );
-        let says = converter.warnings().join("\n");
-        assert_eq!(
-            says.contains("The clock of pay.keel"),
-            ahead_ns != 0,
-            "{says}"
-        );
-        assert!(says.contains(&format!(
-            "{} intervals of pay.keel belong to spans that are on no critical path",
-            REQUESTS - joined
-        )));
+        let warnings = converter.warnings();
+        let is_clock = |it: &SpansWarning| matches!(it, SpansWarning::ProcessClock { .. });
+        assert_eq!(warnings.iter().any(is_clock), ahead_ns != 0, "{warnings:?}");
+        assert!(warnings.contains(&SpansWarning::OffPath {
+            process: "pay.keel".to_owned(),
+            intervals: REQUESTS - joined,
+        }));
     }
 }
 
@@ -253,13 +251,8 @@ fn requests_that_were_not_recorded_are_left_out() {
     let (found, converter) = profile(&spans, process);
     assert_eq!((found.intervals, converter.counts.requests), (kept, kept));
     assert_eq!(converter.counts.not_joined, REQUESTS - kept);
-    let left_out = format!("{} requests were left out", REQUESTS - kept);
-    assert!(
-        converter
-            .warnings()
-            .iter()
-            .any(|it| it.starts_with(&left_out))
-    );
+    let left_out = SpansWarning::Defects(SpansDefect::NotJoined, REQUESTS - kept);
+    assert!(converter.warnings().contains(&left_out));
 }
 
 /// The report says what cannot be joined, and the spans' profile is unchanged.
@@ -273,15 +266,15 @@ fn what_is_not_joined_is_said() {
     let (found, converter) = profile(&spans, process);
     let (alone, _) = profile(&spans, Process::default());
     assert_eq!(found.tree, alone.tree);
-    let says = converter.warnings().join("\n");
-    assert!(
-        says.contains("nothing of pay.keel could be joined"),
-        "{says}"
-    );
-    assert!(
-        says.contains("50 intervals of pay.keel name spans that are missing"),
-        "{says}"
-    );
+    let process = || "pay.keel".to_owned();
+    let expected = [
+        SpansWarning::NothingJoined(process()),
+        SpansWarning::SpanMissing {
+            process: process(),
+            intervals: 50,
+        },
+    ];
+    assert_eq!(converter.warnings(), expected);
 }
 
 /// Two intervals of one span run at the same time, and their pieces reach beyond it: the path is still a path.

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::intervals::interval::Reason;
 
+mod spans;
+
+pub use spans::{SpansDefect, SpansWarning};
+
 /// Intervals below which shares are rough.
 pub const INTERVALS_FEW: u64 = 1000;
 /// Fraction of intervals left out above which the rest may not be typical.
@@ -238,7 +242,9 @@ pub enum Warning {
         /// The reason.
         why: String,
     },
-    /// A text, from a recording or a profile that has only the text, or about spans.
+    /// The profile is of distributed traces.
+    Spans(SpansWarning),
+    /// A text, from a profile that has only the text.
     #[serde(untagged)]
     Said(String),
 }

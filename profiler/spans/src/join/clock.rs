@@ -5,6 +5,8 @@
 //! or the handler makes it. Where more than `BROKEN_MIN` of them do not, the recording's times are shifted. The shift
 //! is the median of those that centre one in the other (as `crate::clocks` does it between hosts).
 
+use evenkeel_analysis::findings::warnings::SpansWarning;
+
 use super::Work;
 use crate::clocks::{BROKEN_MIN, median};
 use crate::span::Span;
@@ -71,20 +73,13 @@ impl Clock {
         self.correction_ns
     }
 
-    /// The correction in words, if there is one.
-    pub(super) fn correction(&self, name: &str) -> Option<String> {
-        let way = if self.correction_ns < 0 {
-            "ahead of"
-        } else {
-            "behind"
-        };
-        (self.correction_ns != 0).then(|| {
-            format!(
-                "The clock of {name} is {:.3} ms {way} that of its spans, by {} intervals; {} neither contain their span nor lie within it. Its times were corrected by that.",
-                self.correction_ns.unsigned_abs() as f64 / 1e6,
-                self.pairs,
-                self.broken
-            )
+    /// The warning about the correction, if there is one.
+    pub(super) fn correction(&self, process: &str) -> Option<SpansWarning> {
+        (self.correction_ns != 0).then(|| SpansWarning::ProcessClock {
+            process: process.to_owned(),
+            correction_ns: self.correction_ns,
+            intervals: self.pairs,
+            broken: self.broken,
         })
     }
 }

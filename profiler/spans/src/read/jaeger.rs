@@ -10,7 +10,7 @@ use super::ids::Ids;
 use super::or_default;
 use super::otlp;
 use crate::convert::Converter;
-use crate::span::{Kind, Span};
+use crate::span::{Span, SpanKind};
 
 /// Type of a reference to a span that does not wait.
 const FOLLOWS_FROM: &str = "FOLLOWS_FROM";
@@ -120,11 +120,11 @@ pub fn take(trace: &Trace<'_>, into: &mut Converter, take: &mut dyn FnMut(Span, 
             }
         };
         let kind = match text(&span.tags, "span.kind") {
-            Some("server") => Kind::Server,
-            Some("client") => Kind::Client,
-            Some("producer") => Kind::Producer,
-            Some("consumer") => Kind::Consumer,
-            _ => Kind::Internal,
+            Some("server") => SpanKind::Server,
+            Some("client") => SpanKind::Client,
+            Some("producer") => SpanKind::Producer,
+            Some("consumer") => SpanKind::Consumer,
+            _ => SpanKind::Internal,
         };
         let failed = |tag: &Tag<'_>| {
             let is_true = match &tag.value {

@@ -9,7 +9,7 @@ use super::ids::Ids;
 use super::or_default;
 use super::{jaeger, otlp};
 use crate::convert::Converter;
-use crate::span::{Kind, Span};
+use crate::span::{Span, SpanKind};
 
 /// A document of either kind.
 #[derive(Deserialize)]
@@ -112,13 +112,13 @@ impl Word<'_> {
         }
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> SpanKind {
         match self {
             Word::Text(text) => match text.strip_prefix("SPAN_KIND_").unwrap_or_default() {
-                "SERVER" => Kind::Server,
-                "CLIENT" => Kind::Client,
-                "PRODUCER" => Kind::Producer,
-                "CONSUMER" => Kind::Consumer,
+                "SERVER" => SpanKind::Server,
+                "CLIENT" => SpanKind::Client,
+                "PRODUCER" => SpanKind::Producer,
+                "CONSUMER" => SpanKind::Consumer,
                 _ => otlp::kind(self.number() as i32),
             },
             _ => otlp::kind(self.number() as i32),

@@ -5,7 +5,7 @@ use prost::Message;
 
 use super::ids::Ids;
 use crate::convert::Converter;
-use crate::span::{Kind, Span};
+use crate::span::{Span, SpanKind};
 
 /// Spans of one service's instance.
 #[derive(Clone, PartialEq, Message)]
@@ -78,13 +78,13 @@ pub struct Status {
 pub const ERROR: i32 = 2;
 
 /// `SpanKind`.
-pub fn kind(number: i32) -> Kind {
+pub fn kind(number: i32) -> SpanKind {
     match number {
-        2 => Kind::Server,
-        3 => Kind::Client,
-        4 => Kind::Producer,
-        5 => Kind::Consumer,
-        _ => Kind::Internal,
+        2 => SpanKind::Server,
+        3 => SpanKind::Client,
+        4 => SpanKind::Producer,
+        5 => SpanKind::Consumer,
+        _ => SpanKind::Internal,
     }
 }
 
