@@ -9,6 +9,7 @@
 mod bypass;
 mod keeping;
 mod limiter;
+mod policy;
 mod recent;
 mod sampling;
 mod spare;

@@ -1,15 +1,11 @@
 //! Windows in which probes are bypassed: now and then, for a moment chosen at random, intervals are timed and the probes below
 //! them are not. The difference in latency is what the probes cost, measured and not estimated.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use evenkeel_wire::Mode;
 
-/// Mean length of a window without probes; windows with probes are as many times longer.
-const BYPASSED: Duration = Duration::from_millis(60);
-const PROBED_TIMES: u32 = 15;
-/// Time for which probes are on at first.
-const FIRST: Duration = Duration::from_secs(1);
+use super::policy::{BYPASSED, PROBED_FIRST, PROBED_TIMES};
 
 /// Switches between the two.
 #[derive(Debug)]
@@ -29,7 +25,7 @@ impl BypassWindows {
 
     /// The agents' present mode. `random`: uniform over all of its values.
     pub fn turn(&mut self, now: Instant, random: u32) -> Mode {
-        let until = *self.until.get_or_insert(now + FIRST);
+        let until = *self.until.get_or_insert(now + PROBED_FIRST);
         if now >= until {
             self.bypassed = !self.bypassed;
             let times = if self.bypassed { 1 } else { PROBED_TIMES };
@@ -47,6 +43,8 @@ impl BypassWindows {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// A second with probes, 60 ms without, 900 ms with.

@@ -13,7 +13,7 @@ pub fn keep(recent: &[f64], fraction: f64, table: &KeepTable) {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_wire::{Keep, LATENCY_CLASSES, latency_class};
+    use evenkeel_wire::{KeepRate, LATENCY_CLASSES, latency_class};
 
     use super::*;
 
@@ -33,12 +33,15 @@ mod tests {
         by_class[latency_class(slow)] = 2.0;
         keep(&by_class, 0.02, &table);
         assert!(table.of(quick).log2() >= 5, "{:?}", table.of(quick));
-        assert_eq!(table.of(slow), Keep::ALL);
+        assert_eq!(table.of(slow), KeepRate::ALL);
         by_class[latency_class(slow)] = 10_000.0;
         by_class[latency_class(quick)] = 10.0;
         keep(&by_class, 0.02, &table);
         assert!(table.of(slow).log2() >= 5, "{:?}", table.of(slow));
         keep(&by_class, 1.0, &table);
-        assert_eq!((table.of(quick), table.of(slow)), (Keep::ALL, Keep::ALL));
+        assert_eq!(
+            (table.of(quick), table.of(slow)),
+            (KeepRate::ALL, KeepRate::ALL)
+        );
     }
 }

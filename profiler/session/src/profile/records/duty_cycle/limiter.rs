@@ -17,32 +17,14 @@ use evenkeel_analysis::sums::self_cost::Measured;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::Work;
+use super::policy::{
+    DRAINING_MIN, GROWTH_MAX, LIMIT_PERIOD, PAIRS_ENOUGH, RECORDED_MIN, SPENT_PART, SURE_ERRORS,
+    TAKEN_MIN,
+};
 use super::spare::SpareTime;
 
-/// Interval at which the fraction is set.
-const PERIOD: Duration = Duration::from_millis(50);
 /// Steps of the fraction.
 const ONE: f64 = 65536.0;
-/// The part of `--max-overhead` that it spends. The rest is for cost that it does not see: the ends of intervals,
-/// counted ones included, caches, and the processor that each drain takes from another thread.
-const SHARE: f64 = 0.5;
-/// Smallest part of the drains' time that is taken from others, however idle the processors are: two that share a core,
-/// or its caches, slow each other down.
-const TAKEN_AT_LEAST: f64 = 0.1;
-/// At least one interval in this many is recorded.
-const RECORDED_AT_LEAST: f64 = 1.0 / 1024.0;
-/// Pairs of windows from which a measurement's error is known well enough, ...
-const PAIRS_ENOUGH: usize = 8;
-/// ... and by how many errors it has to lie above what is allowed.
-const SURE_ERRORS: f64 = 2.0;
-/// Smallest part of the budget for draining records, where intervals are kept by their latency; probes may use the
-/// rest.
-const DRAINING_LEAST: f64 = 0.25;
-/// At least one recorded interval in this many is kept.
-const KEPT_AT_LEAST: f64 = 1.0 / 1024.0;
-/// Largest growth of the fraction in a period, so that not all intervals of a burst are recorded.
-const GROWTH_MAX: f64 = 1.1;
-
 /// Cost up to a time, and the time.
 #[derive(Clone, Copy, Debug)]
 struct Spent {
@@ -110,10 +92,10 @@ pub struct OverheadLimiter {
 }
 
 impl OverheadLimiter {
-    /// A budget of [`SHARE`] of this fraction of all processors that this process may use.
+    /// A budget of [`SPENT_PART`] of this fraction of all processors that this process may use.
     pub fn new(overhead_max: f64, rule: SamplingRule) -> OverheadLimiter {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let budget = SHARE * overhead_max * processors as f64;
+        let budget = SPENT_PART * overhead_max * processors as f64;
         OverheadLimiter {
             overhead_max,
             rule,
@@ -170,7 +152,7 @@ impl OverheadLimiter {
         }
         let left = (self.overhead_max - slowdown.passed).max(0.0);
         let of_recording = (slowdown.recorded - slowdown.passed).max(1e-9);
-        (left / of_recording).clamp(RECORDED_AT_LEAST, 1.0)
+        (left / of_recording).clamp(RECORDED_MIN, 1.0)
     }
 
     /// The cost since the last call, in multiples of the budget. As in [`OverheadLimiter::decide`].
@@ -202,21 +184,21 @@ impl OverheadLimiter {
         }
     }
 
-    /// The part of the drains' time that is taken from others: at least [`TAKEN_AT_LEAST`].
+    /// The part of the drains' time that is taken from others: at least [`TAKEN_MIN`].
     fn part_taken(&mut self, now: Instant) -> f64 {
         let used = self.draining;
         let spare = self.spare.as_mut();
-        spare.map_or(1.0, |spare| spare.taken(now, used).max(TAKEN_AT_LEAST))
+        spare.map_or(1.0, |spare| spare.taken(now, used).max(TAKEN_MIN))
     }
 
     /// The fraction of intervals not to record, in 1/65536, when it is time to set it. `mean_ticks`: the mean latency of the last seconds. A
     /// probe takes as long in a slow interval as in a quick one, and less of it.
     pub fn decide(&mut self, now: Instant, work: Work, mean_ticks: Option<f64>) -> Option<u32> {
-        if now.duration_since(self.last.at) < PERIOD {
+        if now.duration_since(self.last.at) < LIMIT_PERIOD {
             return None;
         }
         let (cost, budget) = (self.cost_since(now, work), self.budget);
-        let least = DRAINING_LEAST * budget;
+        let least = DRAINING_MIN * budget;
         (self.recorded, self.kept) = match self.rule {
             SamplingRule::All => (1.0, 1.0),
             SamplingRule::Uniform | SamplingRule::Windows => {
@@ -239,9 +221,9 @@ impl OverheadLimiter {
         if self.rule != SamplingRule::All {
             let slowdown = mean_ticks.map_or(self.slowdown, |mean| self.slowdown.at(mean));
             let most = self.recorded_max(slowdown);
-            self.recorded = self.recorded.clamp(RECORDED_AT_LEAST, most);
+            self.recorded = self.recorded.clamp(RECORDED_MIN, most);
         }
-        self.kept = self.kept.clamp(KEPT_AT_LEAST, 1.0);
+        self.kept = self.kept.clamp(RECORDED_MIN, 1.0);
         Some(((1.0 - self.recorded) * ONE) as u32)
     }
 }
@@ -304,6 +286,36 @@ mod tests {
             assert_ne!(skipped(&mut limiter, second), Some(0));
         }
         assert_eq!(skipped(&mut limiter, 9), Some(0));
+    }
+
+    /// Asked every millisecond for a tenth of a second.
+    #[test]
+    fn the_fraction_is_set_now_and_then() {
+        let start = Instant::now();
+        let mut limiter = OverheadLimiter::with_budget(0.06, start);
+        let millis = (1..=100).map(|at| start + Duration::from_millis(at));
+        let set = millis.filter_map(|now| limiter.decide(now, work(0, 0.0), None));
+        assert_eq!(set.count(), 2);
+    }
+
+    #[test]
+    fn half_of_what_is_allowed_is_spent() {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let limiter = OverheadLimiter::new(0.06, SamplingRule::Uniform);
+        assert_eq!(limiter.budget, 0.03 * processors as f64);
+    }
+
+    /// A tenth of 600 ms is as much as the budget, so that all intervals are recorded; of 1,200 ms it is twice as much.
+    #[test]
+    fn idle_processors_do_not_make_draining_free() {
+        let start = Instant::now();
+        let skipped = |drained| {
+            let mut limiter = OverheadLimiter::with_budget(0.06, start);
+            limiter.spare = Some(SpareTime::default());
+            limiter.draining = Duration::from_millis(drained);
+            limiter.decide(start + SECOND, work(0, 0.0), None)
+        };
+        assert_eq!((skipped(600), skipped(1200)), (Some(0), Some(32768)));
     }
 
     /// Draining alone takes twice the budget: all are recorded, and few are kept, so that a quarter of the time is left

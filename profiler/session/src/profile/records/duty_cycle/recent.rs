@@ -1,15 +1,10 @@
 //! Latencies of the last seconds, by class: what is kept and recorded follows the load.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use evenkeel_wire::latency_class_start;
 
-/// Interval at which they are taken.
-const PERIOD: Duration = Duration::from_millis(200);
-/// Latencies count half after so long: the load may change.
-const HALF_LIFE_S: f64 = 2.0;
-/// Fewer intervals have no mean to go by.
-const MEAN_FROM: f64 = 1.0;
+use super::policy::{HALF_LIFE_S, LATENCIES_PERIOD, MEAN_FROM};
 
 /// Counts that fade.
 #[derive(Debug, Default)]
@@ -26,7 +21,7 @@ impl RecentLatencies {
     pub fn take(&mut self, now: Instant, by_class: &[u64]) -> bool {
         let last = *self.last.get_or_insert(now);
         let elapsed = now.duration_since(last);
-        if elapsed < PERIOD {
+        if elapsed < LATENCIES_PERIOD {
             return false;
         }
         self.last = Some(now);
@@ -62,6 +57,8 @@ impl RecentLatencies {
 mod tests {
     use evenkeel_wire::{LATENCY_CLASSES, latency_class};
 
+    use std::time::Duration;
+
     use super::*;
 
     /// 1,000 quick intervals. Ten half lives later there are 1,000 slow ones, and the quick ones have a weight of
@@ -75,13 +72,16 @@ mod tests {
         assert!(!recent.take(start, &by_class));
         assert_eq!(recent.mean_ticks(), None);
         by_class[latency_class(quick)] += 1000;
-        assert!(!recent.take(start + PERIOD / 2, &by_class), "not yet");
-        assert!(recent.take(start + PERIOD, &by_class));
+        assert!(
+            !recent.take(start + LATENCIES_PERIOD / 2, &by_class),
+            "not yet"
+        );
+        assert!(recent.take(start + LATENCIES_PERIOD, &by_class));
         let mean = recent.mean_ticks().unwrap();
         assert!((mean / quick as f64 - 1.0).abs() < 0.04, "{mean}");
         by_class[latency_class(slow)] += 1000;
         let half_lives = Duration::from_secs_f64(10.0 * HALF_LIFE_S);
-        assert!(recent.take(start + PERIOD + half_lives, &by_class));
+        assert!(recent.take(start + LATENCIES_PERIOD + half_lives, &by_class));
         let of = |ticks| recent.by_class()[latency_class(ticks)];
         assert!(
             of(quick) < 1.0 && of(slow) == 1000.0,

@@ -14,18 +14,8 @@ use std::time::{Duration, Instant};
 
 use evenkeel_wire::Mode;
 
-/// Mean length of a window.
-const OPEN: Duration = Duration::from_millis(150);
-/// Time between the start of recording and a window's first interval.
-const AHEAD: Duration = Duration::from_millis(15);
-/// A window closes no sooner than this after its last interval could begin. A thread that was about to begin one has written it by then, and
-/// the session has read it: the interval's end is awaited, too.
-const SETTLING: Duration = Duration::from_millis(10);
-/// Longest time between two.
-const CLOSED_MAX: Duration = Duration::from_secs(5);
-/// Mean length of a window in which intervals are timed and nothing else, and of the time between two.
-const BYPASSED: Duration = Duration::from_millis(60);
-const BETWEEN_BYPASSES: Duration = Duration::from_secs(2);
+use super::policy::{AHEAD, BETWEEN_BYPASSES, BYPASSED, CLOSED_MAX, OPEN, SETTLING};
+
 /// All intervals, in 1/65536.
 const ALL: u32 = 65536;
 
@@ -151,6 +141,19 @@ mod tests {
         assert_eq!(at(850, 0), (Mode::Count, ALL));
         assert_eq!(at(950, 0), (Mode::Record, ALL), "a little ahead");
         assert_eq!(at(970, 0), (Mode::Record, 0));
+    }
+
+    /// A thousand times the budget in 200 ms would take 200 s to make up for.
+    #[test]
+    fn windows_close_for_some_seconds_at_most() {
+        let start = Instant::now();
+        let mut windows = SamplingWindows::new();
+        let half = u32::MAX / 2;
+        let mut at = |ms| windows.turn(start + Duration::from_millis(ms), half, 0, || 1000.0);
+        at(200);
+        assert_eq!(at(210), (Mode::Count, ALL));
+        assert_eq!(at(5_205), (Mode::Count, ALL));
+        assert_eq!(at(5_215), (Mode::Record, ALL), "a little ahead of the next");
     }
 
     /// After two seconds, and when open intervals have ended, intervals alone are timed, and recording begins ahead of the next.

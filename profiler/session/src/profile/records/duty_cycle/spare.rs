@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-/// Interval of reading the system's clocks, whose idle time ticks a hundred times a second.
-const PERIOD: Duration = Duration::from_millis(500);
-/// Ticks of those clocks a second (`USER_HZ`, the same on all architectures of Linux that are supported).
+use super::policy::IDLE_PERIOD;
+
+/// Ticks of the system's clocks a second (`USER_HZ`, the same on all architectures of Linux that are supported).
 const TICKS_PER_S: f64 = 100.0;
 
 /// Watches the processors that this process may use.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SpareTime {
     /// Absent where idle time says nothing.
     processors: Option<CpuSet>,
@@ -52,7 +52,7 @@ impl SpareTime {
 
     /// The part of what the session takes that is taken from others. `used`: processor time that it has taken so far.
     pub fn taken(&mut self, now: Instant, used: Duration) -> f64 {
-        let is_due = |last: Reading| now.duration_since(last.at) >= PERIOD;
+        let is_due = |last: Reading| now.duration_since(last.at) >= IDLE_PERIOD;
         if self.last.is_none_or(is_due)
             && let Some(set) = &self.processors
         {
@@ -140,7 +140,7 @@ mod tests {
         let mut spare = SpareTime::new();
         let start = Instant::now();
         assert_eq!(spare.taken(start, Duration::ZERO), 1.0);
-        let later = spare.taken(start + 2 * PERIOD, Duration::ZERO);
+        let later = spare.taken(start + 2 * IDLE_PERIOD, Duration::ZERO);
         assert!((0.0..=1.0).contains(&later));
     }
 }

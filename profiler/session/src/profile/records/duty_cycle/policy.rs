@@ -1,0 +1,66 @@
+//! The policy of the duty cycle in one place: how much profiling may cost, and how often that is measured.
+//!
+//! `crate::refine::policy` defines the words for a number's origin (guess, measured, convention). Tests are those of
+//! the file that uses the number, unless stated otherwise.
+
+use std::time::Duration;
+
+// The overhead limiter.
+
+/// Interval at which the fraction of recorded intervals is set. Guess: `the_fraction_is_set_now_and_then`.
+pub(super) const LIMIT_PERIOD: Duration = Duration::from_millis(50);
+/// The part of `--max-overhead` that it spends. The rest is for cost that it does not see: the ends of intervals,
+/// counted ones included, caches, and the processor that each drain takes from another thread. Measured:
+/// `half_of_what_is_allowed_is_spent`.
+pub(super) const SPENT_PART: f64 = 0.5;
+/// Smallest part of the drains' time that is taken from others, however idle the processors are: two that share a core,
+/// or its caches, slow each other down. Guess: `idle_processors_do_not_make_draining_free`.
+pub(super) const TAKEN_MIN: f64 = 0.1;
+/// At least this part of the intervals is recorded, and of the recorded ones kept. Guess: `some_are_always_recorded`.
+pub(super) const RECORDED_MIN: f64 = 1.0 / 1024.0;
+/// Pairs of windows from which a measurement's error is known well enough. Convention: `chance_limits_nothing`.
+pub(super) const PAIRS_ENOUGH: usize = 8;
+/// Errors by which a measurement has to lie above what is allowed. Convention: `chance_limits_nothing`.
+pub(super) const SURE_ERRORS: f64 = 2.0;
+/// Smallest part of the budget for draining records, where intervals are kept by their latency; probes may use the
+/// rest. Guess: `intervals_are_kept_as_draining_allows_and_recorded_as_probes_do`.
+pub(super) const DRAINING_MIN: f64 = 0.25;
+/// Largest growth of the fraction in a period, so that not all intervals of a burst are recorded. Guess:
+/// `the_fraction_follows_the_cost`.
+pub(super) const GROWTH_MAX: f64 = 1.1;
+
+// What the limiter goes by.
+
+/// Interval of reading the system's clocks, whose idle time ticks a hundred times a second. Guess: `it_is_a_part`.
+pub(super) const IDLE_PERIOD: Duration = Duration::from_millis(500);
+/// Interval at which latencies are taken. Guess: `old_latencies_fade`.
+pub(super) const LATENCIES_PERIOD: Duration = Duration::from_millis(200);
+/// Latencies count half after so long: the load may change. Guess: `old_latencies_fade`.
+pub(super) const HALF_LIFE_S: f64 = 2.0;
+/// Fewer intervals have no mean to go by. By definition: `old_latencies_fade`.
+pub(super) const MEAN_FROM: f64 = 1.0;
+
+// Windows without probes, which measure what probes cost.
+
+/// Mean length of such a window. Guess: `probes_are_bypassed_now_and_then`, `what_recording_costs_is_measured_now_and_then`.
+pub(super) const BYPASSED: Duration = Duration::from_millis(60);
+/// Windows with probes are as many times longer. Guess: `probes_are_bypassed_now_and_then`.
+pub(super) const PROBED_TIMES: u32 = 15;
+/// Time for which probes are on at first. Guess: `probes_are_bypassed_now_and_then`.
+pub(super) const PROBED_FIRST: Duration = Duration::from_secs(1);
+/// Mean time between two such windows where threads are followed. Guess:
+/// `what_recording_costs_is_measured_now_and_then`.
+pub(super) const BETWEEN_BYPASSES: Duration = Duration::from_secs(2);
+
+// Sampling windows, where threads are followed.
+
+/// Mean length of a window. Guess: `windows_close_for_what_was_spent`.
+pub(super) const OPEN: Duration = Duration::from_millis(150);
+/// Time between the start of recording and a window's first interval. Measured: `windows_close_for_what_was_spent`.
+pub(super) const AHEAD: Duration = Duration::from_millis(15);
+/// A window closes no sooner than this after its last interval could begin. A thread that was about to begin one has
+/// written it by then, and the session has read it: the interval's end is awaited, too. Measured:
+/// `what_recording_costs_is_measured_now_and_then`.
+pub(super) const SETTLING: Duration = Duration::from_millis(10);
+/// Longest time between two windows. Guess: `windows_close_for_some_seconds_at_most`.
+pub(super) const CLOSED_MAX: Duration = Duration::from_secs(5);
