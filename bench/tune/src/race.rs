@@ -39,13 +39,13 @@ const WORSE_ROUNDS: usize = 3;
 const STAGE_ROUNDS_MAX: usize = 12;
 
 /// A setting and its value.
-pub type Setting = (String, String);
+pub type NameAndValue = (String, String);
 
 /// Settings that are tried together, on top of the server's own.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Candidate {
     /// The settings, by name.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<NameAndValue>,
 }
 
 impl Candidate {
@@ -428,7 +428,7 @@ impl<B: Runner> Racing<'_, B> {
 
     /// New entries of what is left: the two best together, the three best, each with one value of a knob.
     fn unions(&mut self, field: &[usize]) -> Vec<usize> {
-        let mut settings: Vec<Setting> = Vec::new();
+        let mut settings: Vec<NameAndValue> = Vec::new();
         let mut made = Vec::new();
         for &entry in field.iter().take(FINALISTS) {
             let own = &self.entries[entry].candidate.settings;

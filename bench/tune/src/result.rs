@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::knobs::TargetKind;
 use crate::objective::Run;
 use crate::profiled::Blamed;
-use crate::race::{Block, Entry, Fate, Setting};
+use crate::race::{Block, Entry, Fate, NameAndValue};
 use crate::tune::Tuned;
 
 /// Seed of the bootstrap.
@@ -218,8 +218,8 @@ pub fn to_copy(tuned: &Tuned) -> Option<String> {
     })
 }
 
-fn note_restart(tuned: &Tuned, settings: &[Setting]) -> &'static str {
-    let needs = |(name, _): &Setting| {
+fn note_restart(tuned: &Tuned, settings: &[NameAndValue]) -> &'static str {
+    let needs = |(name, _): &NameAndValue| {
         let mut knobs = tuned.kind.knobs().knobs.iter();
         knobs.any(|knob| knob.name == *name && knob.needs != crate::knobs::Needs::Reload)
     };
@@ -230,7 +230,7 @@ fn note_restart(tuned: &Tuned, settings: &[Setting]) -> &'static str {
     }
 }
 
-fn winner(tuned: &Tuned) -> Option<&[Setting]> {
+fn winner(tuned: &Tuned) -> Option<&[NameAndValue]> {
     let confirmation = tuned
         .race
         .confirmation
@@ -334,9 +334,9 @@ pub fn table(tuned: &Tuned) -> String {
 }
 
 /// The earlier values of the winner's settings.
-fn was(tuned: &Tuned) -> Vec<Setting> {
+fn was(tuned: &Tuned) -> Vec<NameAndValue> {
     let names = winner(tuned).unwrap_or_default();
-    let is_one = |(name, _): &&Setting| names.iter().any(|(own, _)| own == name);
+    let is_one = |(name, _): &&NameAndValue| names.iter().any(|(own, _)| own == name);
     tuned.before.iter().filter(is_one).cloned().collect()
 }
 
@@ -397,7 +397,7 @@ fn ratio_of_again(tuned: &Tuned, blocks: &[Block]) -> Value {
     json!(aa(blocks, |run| tuned.objective.of(run)))
 }
 
-fn object(settings: &[Setting]) -> Value {
+fn object(settings: &[NameAndValue]) -> Value {
     let pairs = settings.iter();
     Value::Object(
         pairs

@@ -17,7 +17,7 @@ use crate::error::{During, Error};
 use crate::knobs::{Needs, TargetKind};
 use crate::objective::Run;
 use crate::profiled::{Probing, Watched, pid_of, run_of};
-use crate::race::{Arm, Outcome, Runner, Setting};
+use crate::race::{Arm, NameAndValue, Outcome, Runner};
 use crate::server::{Failure, Server};
 
 /// The source of the load.
@@ -180,7 +180,7 @@ impl<'a> TargetRunner<'a> {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub fn apply(&mut self, settings: &[Setting]) -> Result<(), Failure> {
+    pub fn apply(&mut self, settings: &[NameAndValue]) -> Result<(), Failure> {
         let fresh = self.restarts;
         match &mut self.changed {
             Changed::Store { data } => {
@@ -382,7 +382,7 @@ impl<'a> TargetRunner<'a> {
 /// The settings with which the store is opened, and where its data of that layout is.
 fn opened(
     base: &BenchmarkSettings,
-    settings: &[Setting],
+    settings: &[NameAndValue],
     data: &mut BTreeMap<String, tempfile::TempDir>,
 ) -> Result<BenchmarkSettings, Error> {
     let mut opened = base.clone();
@@ -438,7 +438,7 @@ impl Runner for TargetRunner<'_> {
     }
 
     fn run(&mut self, arm: Arm<'_>, round: u32) -> Result<Outcome, Error> {
-        let (name, settings): (String, &[Setting]) = match arm {
+        let (name, settings): (String, &[NameAndValue]) = match arm {
             Arm::Baseline => ("as it is".to_owned(), &[]),
             Arm::Again => ("as it is (again)".to_owned(), &[]),
             Arm::Of(candidate) => (candidate.name(), &candidate.settings),

@@ -14,7 +14,7 @@ use crate::knobs::{Class, Knob, Needs, TargetKind, is_url, kind_of, same_value};
 use crate::machine::Machine;
 use crate::objective::Objective;
 use crate::profiled::{Blamed, ordered};
-use crate::race::{Candidate, Race, Setting, race, runs_needed};
+use crate::race::{Candidate, NameAndValue, Race, race, runs_needed};
 use crate::restore::stop_left;
 use crate::runner::{Changed, LoadSource, TargetRunner};
 use crate::server::{Failure, Server};
@@ -74,7 +74,7 @@ pub struct Tuned {
     /// The race.
     pub race: Race,
     /// The earlier values of the candidates' settings.
-    pub before: Vec<Setting>,
+    pub before: Vec<NameAndValue>,
     /// Knobs that were not tried.
     pub skipped: Vec<Skipped>,
     /// Findings of the first profile.
@@ -413,8 +413,8 @@ fn before(
     settings: &TuneSettings,
     candidates: &[Candidate],
     runner: &mut TargetRunner<'_>,
-) -> Vec<Setting> {
-    let mut before: Vec<Setting> = Vec::new();
+) -> Vec<NameAndValue> {
+    let mut before: Vec<NameAndValue> = Vec::new();
     for (name, _) in candidates.iter().flat_map(|candidate| &candidate.settings) {
         if before.iter().any(|(known, _)| known == name) {
             continue;

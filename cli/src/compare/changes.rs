@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use evenkeel_analysis::comparison::bounds::Subject;
+use evenkeel_analysis::comparison::bounds::BoundSubject;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_recording::{Compared, compared};
 use evenkeel_report::compare::{Comparison, Input, Told};
@@ -76,8 +76,8 @@ fn named(arguments: &Arguments, profiles: [&Profile; 2]) -> Vec<String> {
     let findings = || profiles.iter().flat_map(|profile| &profile.findings);
     let bounds = arguments.fail_if.iter();
     let names = bounds.filter_map(|bound| match &bound.subject {
-        Subject::Finding(name) => Some(name),
-        Subject::Latency(_) | Subject::Rate => None,
+        BoundSubject::Finding(name) => Some(name),
+        BoundSubject::Latency(_) | BoundSubject::Rate => None,
     });
     let is_new = |name: &&String| {
         !findings().any(|finding| &finding.function == *name || &finding.headline == *name)
@@ -88,7 +88,7 @@ fn named(arguments: &Arguments, profiles: [&Profile; 2]) -> Vec<String> {
 /// Refuses a bound whose name occurs on neither side: it is probably misspelt, and would always hold.
 fn exist(arguments: &Arguments, compared: &Compared) -> Result<(), Failure> {
     for bound in &arguments.fail_if {
-        let Subject::Finding(name) = &bound.subject else {
+        let BoundSubject::Finding(name) = &bound.subject else {
             continue;
         };
         let mut findings = compared.parts.findings.iter().enumerate();

@@ -1,5 +1,7 @@
 //! Control flow that leaves the ordinary way of call and return: what was run is counted, whole, and attributed to itself.
 
+use serde_json::Value;
+
 use super::expect::{Planted, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
     CHANGED, EVERY_INTERVAL, LEFT_EARLY, assert_complete, calls, discarded, measured, measured_all,
@@ -8,26 +10,29 @@ use super::measure::{
 use crate::support::build::program;
 use crate::support::run::Place;
 
-#[test]
-fn errors_that_leave_the_interval_by_longjmp() {
-    let (profile, intervals) = measured_all("longjmp", "handle_statement", 8_000);
-    // Half of the intervals end by siglongjmp, which is noticed when the next one begins. They are counted as seen,
-    // and discarded as "left early". If the last interval ends so, no next one shows it.
+/// One interval in `one_in` was left early. Of the last one that may not have been seen.
+fn assert_left_early(profile: &Value, intervals: u64, one_in: u64) {
     let seen = profile["intervals_seen"].as_u64().unwrap();
     assert!(
         seen == intervals || seen == intervals - 1,
         "{seen} of {intervals}: {profile:#}"
     );
-    let not_kept: u64 = CHANGED
-        .iter()
-        .map(|reason| discarded(&profile, reason))
-        .sum();
-    let left = discarded(&profile, LEFT_EARLY);
+    let reasons = CHANGED.iter();
+    let not_kept: u64 = reasons.map(|reason| discarded(profile, reason)).sum();
+    let left = discarded(profile, LEFT_EARLY);
     assert!(
-        (intervals / 2 - 1 - not_kept..=intervals / 2).contains(&left),
+        (intervals / one_in - 1 - not_kept..=intervals / one_in).contains(&left),
         "{}",
         profile["discarded_by_reason"]
     );
+}
+
+#[test]
+fn errors_that_leave_the_interval_by_longjmp() {
+    let (profile, intervals) = measured_all("longjmp", "handle_statement", 8_000);
+    // Half of the intervals end by siglongjmp, which is noticed when the next one begins. They are counted as seen,
+    // and discarded as "left early". If the last interval ends so, no next one shows it.
+    assert_left_early(&profile, intervals, 2);
     // Two rows, 20,000 ticks each, in each complete one: nothing of an abandoned interval is attributed to the next.
     let mean = number(&profile, "mean_ns") * ticks_per_ns();
     assert!(mean > 0.95 * 40e3, "{mean}");
@@ -54,22 +59,8 @@ fn the_last_beginning_of_a_thread_counts() {
 #[test]
 fn errors_that_leave_the_interval_by_an_exception() {
     let (profile, intervals) = measured_all("exceptions", "handle_request", 8_000);
-    let seen = profile["intervals_seen"].as_u64().unwrap();
-    assert!(
-        seen == intervals || seen == intervals - 1,
-        "{seen} of {intervals}: {profile:#}"
-    );
     // A quarter is left by the exception; noticed like longjmp, at the next beginning.
-    let not_kept: u64 = CHANGED
-        .iter()
-        .map(|reason| discarded(&profile, reason))
-        .sum();
-    let left = discarded(&profile, LEFT_EARLY);
-    assert!(
-        (intervals / 4 - 1 - not_kept..=intervals / 4).contains(&left),
-        "{}",
-        profile["discarded_by_reason"]
-    );
+    assert_left_early(&profile, intervals, 4);
     let outer = calls(&named(&profile, "outer"));
     assert!((outer - 1.0).abs() < 0.01, "{outer}: {profile:#}");
     assert!(number(&profile, "mean_ns") * ticks_per_ns() > 0.95 * 20e3);

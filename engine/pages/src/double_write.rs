@@ -27,7 +27,7 @@ use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File, is_blank};
 use crate::error::PageError;
 use crate::file::{self, PageFile};
 use crate::id::PageId;
-use crate::page::{Found, check, lsn};
+use crate::page::{PageContent, check, lsn};
 
 /// The most pages of a batch.
 pub(crate) const BATCH_PAGES: usize = 64;
@@ -220,7 +220,7 @@ impl DoubleWrite {
         let images = found.images().zip(intact).filter(|&(_, intact)| intact);
         for ((page, image), _) in images {
             pages.read(page, &mut in_place)?;
-            let broken = !matches!(check(&in_place, page), Ok(Found::Page));
+            let broken = !matches!(check(&in_place, page), Ok(PageContent::Page));
             repaired += u64::from(broken);
             // A newer page means that the area is of another time: somebody copied files one by one.
             if broken || whole && lsn(&in_place) <= lsn(image) {

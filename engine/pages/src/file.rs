@@ -8,7 +8,7 @@ use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File};
 
 use crate::error::PageError;
 use crate::id::PageId;
-use crate::page::{Found, PAGE_HEADER_BYTES, check, seal};
+use crate::page::{PAGE_HEADER_BYTES, PageContent, check, seal};
 use crate::sync::{AtomicU64, Mutex};
 
 /// First bytes of the body of page 0, before the page size.
@@ -121,7 +121,11 @@ impl PageFile {
     }
 
     /// Reads and checks a page.
-    pub(crate) fn read_checked(&self, page: PageId, into: &mut [u8]) -> Result<Found, PageError> {
+    pub(crate) fn read_checked(
+        &self,
+        page: PageId,
+        into: &mut [u8],
+    ) -> Result<PageContent, PageError> {
         self.read(page, into)?;
         check(into, page)
     }

@@ -37,7 +37,7 @@ pub(crate) fn seal(page: &mut [u8], id: PageId) {
 
 /// Result of reading a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum PageContent {
     /// The page that was written.
     Page,
     /// Nothing was written there yet.
@@ -45,10 +45,10 @@ pub(crate) enum Found {
 }
 
 /// Checks a page that was read from the place of `id`.
-pub(crate) fn check(page: &[u8], id: PageId) -> Result<Found, PageError> {
+pub(crate) fn check(page: &[u8], id: PageId) -> Result<PageContent, PageError> {
     let crc = u32::from_le_bytes(page[..4].try_into().expect("four bytes"));
     if crc == 0 && page.iter().all(|&byte| byte == 0) {
-        return Ok(Found::Zeros);
+        return Ok(PageContent::Zeros);
     }
     let version = u32::from_le_bytes(page[4..8].try_into().expect("four bytes"));
     let what = if crc != crc32fast::hash(&page[4..]) {
@@ -62,7 +62,7 @@ pub(crate) fn check(page: &[u8], id: PageId) -> Result<Found, PageError> {
     } else if u64_at(page, 8) != id.0 {
         format!("it holds page {}", u64_at(page, 8))
     } else {
-        return Ok(Found::Page);
+        return Ok(PageContent::Page);
     };
     Err(PageError::Corrupt { page: id, what })
 }
@@ -82,7 +82,7 @@ mod tests {
             let mut page = vec![body; 4096];
             set_lsn(&mut page, Lsn(7));
             seal(&mut page, PageId(id));
-            prop_assert_eq!(check(&page, PageId(id)).unwrap(), Found::Page);
+            prop_assert_eq!(check(&page, PageId(id)).unwrap(), PageContent::Page);
             prop_assert_eq!(lsn(&page), Lsn(7));
             prop_assert!(other == id || check(&page, PageId(other)).is_err());
             page[bit / 8] ^= 1 << (bit % 8);
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn zeros_are_distinguished_from_a_broken_page() {
         let mut page = vec![0; 4096];
-        assert_eq!(check(&page, PageId(3)).unwrap(), Found::Zeros);
+        assert_eq!(check(&page, PageId(3)).unwrap(), PageContent::Zeros);
         page[4095] = 1;
         assert!(check(&page, PageId(3)).is_err());
     }

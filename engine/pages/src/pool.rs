@@ -14,7 +14,7 @@ use crate::file::PageFile;
 use crate::frame::Frame;
 use crate::guards::{PageRead, PageWrite};
 use crate::id::PageId;
-use crate::page::Found;
+use crate::page::PageContent;
 use crate::replacement::Replacer;
 use crate::settings::{PoolSettings, Replacement};
 use crate::statistics::PoolStatistics;
@@ -284,7 +284,7 @@ impl Pool {
             return Ok(());
         }
         match self.file.read_checked(page, bytes)? {
-            Found::Zeros if absent == Absent::Refused => Err(PageError::NeverWritten(page)),
+            PageContent::Zeros if absent == Absent::Refused => Err(PageError::NeverWritten(page)),
             _ => Ok(()),
         }
     }

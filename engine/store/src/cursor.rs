@@ -38,11 +38,11 @@ struct Cursor<'t> {
     /// The lock just waited for, if it is not to be kept.
     waited: Option<LockName>,
     /// Rows found and not yet returned.
-    found: Vec<Found>,
+    found: Vec<FoundRow>,
 }
 
 /// A row found.
-struct Found {
+struct FoundRow {
     /// Its primary key, or the row itself if it was there.
     row: Result<Row, Vec<u8>>,
     /// Its lock, if it is to be released when the row is read.
@@ -271,7 +271,7 @@ impl Transaction {
             // Read when the leaf is not latched any more.
             _ => Err(primary.to_vec()),
         };
-        cursor.found.push(Found {
+        cursor.found.push(FoundRow {
             row,
             release: instant.then_some(name),
         });
@@ -279,7 +279,7 @@ impl Transaction {
     }
 
     /// The row of what was found, which is locked.
-    fn fetch(&mut self, table: &Table, found: Found) -> Result<Row, StoreError> {
+    fn fetch(&mut self, table: &Table, found: FoundRow) -> Result<Row, StoreError> {
         let row = match found.row {
             Ok(row) => Ok(Some(row)),
             Err(key) => self.read_locked(table, &key),

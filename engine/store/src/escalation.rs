@@ -29,7 +29,7 @@ use crate::tree::Tree;
 
 /// The locks of one table.
 #[derive(Default)]
-struct Held {
+struct TableLocks {
     names: Vec<(LockName, Mode)>,
     rows_read: usize,
     rows_written: usize,
@@ -81,9 +81,9 @@ impl Transaction {
             let rows_written = usize::from(mode.intention() == Mode::IX);
             Some((
                 table,
-                Held {
+                TableLocks {
                     rows_written,
-                    ..Held::default()
+                    ..TableLocks::default()
                 },
             ))
         });
@@ -106,7 +106,7 @@ impl Transaction {
     }
 
     /// Releases the locks of parts of the table that its own covers.
-    fn release_covered(&mut self, table: LockName, held: &Held) {
+    fn release_covered(&mut self, table: LockName, held: &TableLocks) {
         let mode = self.locks.mode_of(&table).expect("just granted");
         for (name, part) in &held.names {
             // A gap's lock is in force while something is inserted there: after that it is only what a scan has.
@@ -125,9 +125,9 @@ impl Transaction {
     }
 
     /// The table with most of its locks, and those locks.
-    fn most_locked(&self) -> Option<(LockName, Held)> {
+    fn most_locked(&self) -> Option<(LockName, TableLocks)> {
         let mut tables: HashMap<PageId, LockName, RandomState> = HashMap::default();
-        let mut held: HashMap<LockName, Held, RandomState> = HashMap::default();
+        let mut held: HashMap<LockName, TableLocks, RandomState> = HashMap::default();
         for (&name, mode) in self.locks.held() {
             if matches!(name.kind(), LockKind::Table | LockKind::Catalog) {
                 continue;

@@ -9,10 +9,10 @@ use evenkeel_patch::arch::stubs::{Registers, restore_return};
 use evenkeel_patch::thread::{Label, OpenInterval};
 use evenkeel_patch::{Frame, Thread, thread};
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Control, Form, Keep, Mode, Open, Probe, Record, Role, Stamp};
+use evenkeel_wire::{Control, Form, KeepRate, Mode, Open, Probe, Record, Role, Stamp};
 
 use crate::arena::{self, Arena};
-use crate::labels::Found;
+use crate::labels::FoundLabel;
 use crate::{code_state, rings, sampling, stack_copies, waits};
 
 /// Whether the call's return is to be intercepted; if so its frame was pushed. The thread is ready (see
@@ -49,7 +49,8 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
         return thread.interval.is_open() && push_now(thread, registers, after);
     }
     let whole = role == Role::Whole;
-    if goes_on(thread, role) || !begin(thread, arena, || Found::read(probe, registers, arena)) {
+    if goes_on(thread, role) || !begin(thread, arena, || FoundLabel::read(probe, registers, arena))
+    {
         return false;
     }
     if !whole {
@@ -73,7 +74,7 @@ fn pass_label(thread: &mut Thread, probe: &Probe, registers: &Registers, arena: 
         OpenInterval::Skipped(_) => OpenInterval::Skipped(Label::Missed),
         OpenInterval::Recorded(Label::Given) => OpenInterval::Recorded(Label::Given),
         OpenInterval::Recorded(_) => {
-            let found = Found::read(probe, registers, arena);
+            let found = FoundLabel::read(probe, registers, arena);
             let is_given = found.records() == 0 || rings::classify(thread, &found);
             let label = if is_given {
                 Label::Given
@@ -141,7 +142,7 @@ pub fn are_wanted(thread: &Thread, arena: Arena) -> bool {
 }
 
 /// Begins an interval: whether it is followed to its end, recorded or not. The thread has a ring, or none to write to.
-pub fn begin(thread: &mut Thread, arena: Arena, label: impl FnOnce() -> Found) -> bool {
+pub fn begin(thread: &mut Thread, arena: Arena, label: impl FnOnce() -> FoundLabel) -> bool {
     if !are_wanted(thread, arena) || !rings::is_own(thread) {
         end_recording(thread);
         return false;
@@ -326,10 +327,10 @@ pub fn finish(thread: &mut Thread, now: u64) {
     );
     let is_whole = thread.frames_lost == 0 && rings::dropped(thread) == thread.dropped;
     let most = match (is_whole, was_probed) {
-        (true, true) => Keep::MOST,
+        (true, true) => KeepRate::MOST,
         (true, false) => sampling::BYPASSED_MOST,
         // An interval that lost records reports it.
-        (false, _) => Keep::ALL,
+        (false, _) => KeepRate::ALL,
     };
     let Some(keep) = sampling::keep(thread, control, now, most) else {
         rings::give_back(thread);

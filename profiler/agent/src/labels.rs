@@ -15,7 +15,7 @@ const PAGE: u64 = 4096;
 /// The label of an interval, at its place in the target. It is copied from there into the ring without a
 /// buffer, because clearing one would call the C library (see [`crate::boundaries`]).
 #[derive(Clone, Copy)]
-pub enum Found {
+pub enum FoundLabel {
     /// None wanted, or none that could be read.
     Nothing,
     /// An integer.
@@ -36,36 +36,36 @@ pub struct Text {
 /// The target has no memory there.
 struct Unreadable;
 
-impl Found {
+impl FoundLabel {
     /// Readable text at an address.
-    pub fn text(from: u64, len: usize) -> Found {
+    pub fn text(from: u64, len: usize) -> FoundLabel {
         let folded = false;
-        Found::Text(Text { from, len, folded })
+        FoundLabel::Text(Text { from, len, folded })
     }
 
     /// Looks for the label that the probe wants.
-    pub fn read(probe: &Probe, registers: &Registers, arena: Arena) -> Found {
+    pub fn read(probe: &Probe, registers: &Registers, arena: Arena) -> FoundLabel {
         let label = Label::of(probe);
         if label == Label::None {
-            return Found::Nothing;
+            return FoundLabel::Nothing;
         }
         let found = match value(probe, registers) {
             Ok(Some(value)) => found(label, value),
-            Ok(None) => return Found::Nothing,
+            Ok(None) => return FoundLabel::Nothing,
             Err(Unreadable) => None,
         };
         found.unwrap_or_else(|| {
             arena.control().labels_unread.fetch_add(1, Relaxed);
-            Found::Nothing
+            FoundLabel::Nothing
         })
     }
 
     /// The label with its text copied into a buffer.
     pub fn copied<'a>(&self, buffer: &'a mut [u8; LABEL_MAX]) -> LabelValue<'a> {
         match *self {
-            Found::Nothing => LabelValue::None,
-            Found::Integer(value) => LabelValue::Integer(value),
-            Found::Text(text) => {
+            FoundLabel::Nothing => LabelValue::None,
+            FoundLabel::Integer(value) => LabelValue::Integer(value),
+            FoundLabel::Text(text) => {
                 for (at, byte) in buffer[..text.len].iter_mut().enumerate() {
                     // SAFETY: the text can be read.
                     *byte = unsafe { text.byte(at) };
@@ -78,29 +78,29 @@ impl Found {
     /// Number of its records.
     pub fn records(&self) -> usize {
         match *self {
-            Found::Nothing => 0,
-            Found::Integer(_) => 1,
-            Found::Text(text) => text.len.div_ceil(LABEL_CHUNK),
+            FoundLabel::Nothing => 0,
+            FoundLabel::Integer(_) => 1,
+            FoundLabel::Text(text) => text.len.div_ceil(LABEL_CHUNK),
         }
     }
 
     /// A record among them.
     pub fn record(&self, index: usize) -> Record {
         match *self {
-            Found::Nothing => Record::from_label_words(0, 0),
-            Found::Integer(value) => Record::integer_label(value),
-            Found::Text(text) => text.chunk(index * LABEL_CHUNK),
+            FoundLabel::Nothing => Record::from_label_words(0, 0),
+            FoundLabel::Integer(value) => Record::integer_label(value),
+            FoundLabel::Text(text) => text.chunk(index * LABEL_CHUNK),
         }
     }
 }
 
 /// What a label is made of that begins with this value; nothing where the value should be the address of text and is not.
-fn found(label: Label, value: u64) -> Option<Found> {
+fn found(label: Label, value: u64) -> Option<FoundLabel> {
     match label {
-        Label::None => Some(Found::Nothing),
-        Label::Integer => Some(Found::Integer(value)),
-        Label::Int => Some(Found::Integer(i64::from(value as i32) as u64)),
-        Label::Text | Label::Word | Label::Request => Some(Found::Text(Text {
+        Label::None => Some(FoundLabel::Nothing),
+        Label::Integer => Some(FoundLabel::Integer(value)),
+        Label::Int => Some(FoundLabel::Integer(i64::from(value as i32) as u64)),
+        Label::Text | Label::Word | Label::Request => Some(FoundLabel::Text(Text {
             from: value,
             len: text_len(value, label)?,
             folded: label == Label::Word,

@@ -9,10 +9,10 @@ use evenkeel_wire::arch::order::publish;
 use evenkeel_wire::latency_class;
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
-use evenkeel_wire::{Event, Kind, Marker, Record, RingHeader, RingState, Stamp};
+use evenkeel_wire::{Event, Marker, ObjectKind, Record, RingHeader, RingState, Stamp};
 
 use crate::arena::Arena;
-use crate::labels::Found;
+use crate::labels::FoundLabel;
 use crate::threads;
 
 /// Where records go that nobody wants: its limit is zero, so all are dropped.
@@ -148,7 +148,7 @@ fn put(header: *mut RingHeader, position: u64, record: Record) {
 /// Writes the beginning of an interval with its label's records; the beginning is the time at which everything else
 /// is written. Returns false, and writes nothing, when the ring is full. The space above the limit is for the end of
 /// the interval that filled it, and no other interval may lose calls there unnoticed.
-pub fn begin(thread: &mut Thread, stamp: Stamp, label: &Found) -> bool {
+pub fn begin(thread: &mut Thread, stamp: Stamp, label: &FoundLabel) -> bool {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
     let count = 1 + label.records();
@@ -172,7 +172,7 @@ pub fn begin(thread: &mut Thread, stamp: Stamp, label: &Found) -> bool {
 
 /// Writes the class of the interval that is open on the thread: an [`Event::Class`] with key 0, whose text is copied from where it
 /// lies, as for [`begin`]. False, and nothing written, when the ring is full.
-pub fn classify(thread: &mut Thread, label: &Found) -> bool {
+pub fn classify(thread: &mut Thread, label: &FoundLabel) -> bool {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
     let count = 2 + label.records();
@@ -183,7 +183,7 @@ pub fn classify(thread: &mut Thread, label: &Found) -> bool {
     for at in 2..count {
         put(thread.ring, position + 16 * at as u64, label.record(at - 2));
     }
-    let interval = Record::marker(Marker::Object, 0, Kind::Interval as u64);
+    let interval = Record::marker(Marker::Object, 0, ObjectKind::Interval as u64);
     put(thread.ring, position + 16, interval);
     put(thread.ring, position, Record::marker(Marker::Class, 0, 0));
     true

@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use evenkeel_patch::Thread;
-use evenkeel_wire::{Control, Keep, now_ticks};
+use evenkeel_wire::{Control, KeepRate, now_ticks};
 
 use crate::rings;
 
@@ -16,23 +16,23 @@ pub fn skips(thread: &mut Thread, skip_65536: u32) -> bool {
 
 /// At least one in eight of the intervals whose probes are bypassed is kept: they are few, and they measure the cost
 /// of probes.
-pub const BYPASSED_MOST: Keep = Keep::of_log2(3);
+pub const BYPASSED_MOST: KeepRate = KeepRate::of_log2(3);
 
 /// The probability, as a weight, with which the interval that ends at `now` was kept; `None` if it is not kept.
 /// `most` is the largest weight.
 ///
 /// Where waits are followed, others may need what the thread did, so that all are kept. A clock that has gone back says nothing of the
 /// latency: such an interval is kept, and the analysis counts it as malformed.
-pub fn keep(thread: &mut Thread, control: &Control, now: u64, most: Keep) -> Option<Keep> {
+pub fn keep(thread: &mut Thread, control: &Control, now: u64, most: KeepRate) -> Option<KeepRate> {
     let Some(ticks) = now.checked_sub(thread.begun_ticks) else {
-        return Some(Keep::ALL);
+        return Some(KeepRate::ALL);
     };
     if control.waits.load(Relaxed) != 0 {
-        return Some(Keep::ALL);
+        return Some(KeepRate::ALL);
     }
     let keep = control.keep.of(ticks).min(most);
-    if keep == Keep::ALL || !rings::take_back(thread) {
-        return Some(Keep::ALL);
+    if keep == KeepRate::ALL || !rings::take_back(thread) {
+        return Some(KeepRate::ALL);
     }
     keep.keeps(next(thread)).then_some(keep)
 }

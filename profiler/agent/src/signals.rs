@@ -18,15 +18,15 @@ use crate::next::next;
 /// The signals; the first is SIGTRAP.
 const OWNED: [c_int; 4] = [libc::SIGTRAP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL];
 
-struct Kept(UnsafeCell<libc::sigaction>);
+struct SavedAction(UnsafeCell<libc::sigaction>);
 // SAFETY: written under LOCK; a handler reads whole words. They change together only when the target calls sigaction
 // while a signal of this number is being handled, which is a race of the target.
-unsafe impl Sync for Kept {}
+unsafe impl Sync for SavedAction {}
 
 /// The target's wishes, by the index in [`OWNED`]. SAFETY: zero is SIG_DFL with an empty mask.
 // SAFETY: zero is SIG_DFL with an empty mask.
-static TARGET: [Kept; OWNED.len()] =
-    [const { Kept(UnsafeCell::new(unsafe { zeroed() })) }; OWNED.len()];
+static TARGET: [SavedAction; OWNED.len()] =
+    [const { SavedAction(UnsafeCell::new(unsafe { zeroed() })) }; OWNED.len()];
 /// Whether faults are answered here, too.
 static FAULTS: AtomicBool = AtomicBool::new(false);
 static LOCK: AtomicBool = AtomicBool::new(false);

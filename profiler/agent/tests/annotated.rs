@@ -2,7 +2,7 @@
 
 mod harness;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use harness::events::{Event, Stream};
 use harness::record;
 
@@ -41,11 +41,11 @@ fn annotations(stream: &Stream, keys: &mut Vec<u64>) -> Vec<String> {
                 value,
             } => format!("attribute {} {text} {value}", name(*key)),
             Event::Enqueue {
-                object: (Kind::Task, key),
+                object: (ObjectKind::Task, key),
                 ..
             } => format!("enqueue {}", name(*key)),
             Event::Dequeue {
-                object: (Kind::Task, key),
+                object: (ObjectKind::Task, key),
                 ..
             } => format!("dequeue {}", name(*key)),
             _ => return None,

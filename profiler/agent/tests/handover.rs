@@ -7,7 +7,7 @@
 
 mod harness;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use harness::{How, Run, run};
 
 #[track_caller]
@@ -24,7 +24,7 @@ fn hand_over(what: &str, between: &str) -> Run {
 
 /// The wait of the other thread or process, and main's wake.
 #[track_caller]
-fn assert_handed_over(what: &str, between: &str, kind: Kind) {
+fn assert_handed_over(what: &str, between: &str, kind: ObjectKind) {
     let run = hand_over(what, between);
     let threads = run.threads();
     assert_eq!(threads.len(), 2, "{what} between {between}: {threads:#?}");
@@ -55,7 +55,7 @@ macro_rules! handed_over {
     ($($name:ident: $what:literal, $kind:ident, $($between:literal),+;)*) => {$(
         #[test]
         fn $name() {
-            $(assert_handed_over($what, $between, Kind::$kind);)+
+            $(assert_handed_over($what, $between, ObjectKind::$kind);)+
         }
     )*};
 }
@@ -97,10 +97,10 @@ handed_over! {
 #[test]
 fn standard_library() {
     let cases = [
-        ("atomic", Kind::Futex),
-        ("semaphore", Kind::Futex),
-        ("future", Kind::Futex),
-        ("condition", Kind::Condition),
+        ("atomic", ObjectKind::Futex),
+        ("semaphore", ObjectKind::Futex),
+        ("future", ObjectKind::Futex),
+        ("condition", ObjectKind::Condition),
     ];
     for (what, kind) in cases {
         let how = How {
@@ -125,9 +125,9 @@ fn standard_library() {
 fn the_end_of_a_child() {
     // main waits for its child, who says before it ends that it does.
     let run = hand_over("pipe", "process");
-    let (waiter, wait) = run.the_wait(Kind::Child);
+    let (waiter, wait) = run.the_wait(ObjectKind::Child);
     let child = run.by_tid()[&run.threads()[1].tid];
-    run.assert_woken(Kind::Child, waiter, wait, child);
+    run.assert_woken(ObjectKind::Child, waiter, wait, child);
 }
 
 /// A writer to an event descriptor wakes and waits for nobody, however long the system call takes.
@@ -136,7 +136,7 @@ fn an_event_is_given_without_a_wait() {
     for _ in 0..8 {
         let run = hand_over("event", "thread");
         let main = run.by_tid()[&run.threads()[0].tid];
-        let waits: Vec<_> = run.waits(Kind::Event).collect();
+        let waits: Vec<_> = run.waits(ObjectKind::Event).collect();
         assert!(waits.iter().all(|&(thread, _)| thread != main), "{waits:?}");
     }
 }
@@ -145,17 +145,17 @@ fn an_event_is_given_without_a_wait() {
 fn a_condition_is_also_a_wait_for_its_mutex() {
     let run = hand_over("condition", "thread");
     let objects = run.all().find_map(|(_, event)| match event {
-        harness::events::Event::Wait { objects, .. } if objects[0].0 == Kind::Condition => {
+        harness::events::Event::Wait { objects, .. } if objects[0].0 == ObjectKind::Condition => {
             Some(objects.clone())
         }
         _ => None,
     });
     let objects = objects.unwrap();
     assert_eq!(objects.len(), 2, "{objects:?}");
-    assert_eq!(objects[1].0, Kind::Mutex);
+    assert_eq!(objects[1].0, ObjectKind::Mutex);
     // main signals while it holds the mutex, and releases it then: both are recorded.
     assert!(
-        run.wakes(Kind::Mutex)
+        run.wakes(ObjectKind::Mutex)
             .any(|(_, wake)| wake.key == objects[1].1)
     );
 }

@@ -2,7 +2,7 @@
 
 mod harness;
 
-use evenkeel_wire::{Keep, Role, latency_class};
+use evenkeel_wire::{KeepRate, Role, latency_class};
 use harness::events::Event;
 use harness::plan::{Hook, Hooks};
 use harness::{How, Run, run};
@@ -12,8 +12,8 @@ const HOOKS: [Hook<'static>; 1] = [Hook::new("request", Role::Whole)];
 const SLOW_TICKS: u64 = 1_000_000;
 
 /// The quick ones of `skipped` one in eight.
-fn by_latency(ticks: u64) -> Keep {
-    Keep::of_log2(if ticks < SLOW_TICKS { 3 } else { 0 })
+fn by_latency(ticks: u64) -> KeepRate {
+    KeepRate::of_log2(if ticks < SLOW_TICKS { 3 } else { 0 })
 }
 
 /// Ends of recorded intervals with weight one, and with weight eight.
@@ -25,7 +25,7 @@ fn ends(run: &Run) -> [usize; 2] {
         };
         run.all().filter(|(_, event)| is_end(event)).count()
     };
-    [ends("Keep(0)"), ends("Keep(3)")]
+    [ends("KeepRate(0)"), ends("KeepRate(3)")]
 }
 
 /// Ten of 500 intervals are slow: all of these are recorded, and about one in eight of the others (of 490, 61 with a

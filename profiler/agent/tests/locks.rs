@@ -2,7 +2,7 @@
 
 mod harness;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use harness::events::Event;
 use harness::{How, record, run};
 
@@ -16,7 +16,7 @@ fn a_mutex_that_is_held() {
     let (main, other) = (threads[0], threads[1]);
     let created = main.events.iter().find_map(|event| match event {
         Event::Enqueue {
-            object: (Kind::Thread, key),
+            object: (ObjectKind::Thread, key),
             at,
             ..
         } => Some((*key, *at)),
@@ -26,18 +26,18 @@ fn a_mutex_that_is_held() {
     assert_eq!(other.creation(), Some(key));
     assert!(at <= other.first_ticks());
     // The other thread waits once for the mutex, which main ends. main waits for 20 ms, and for the other's end.
-    let (waiter, wait) = run.the_wait(Kind::Mutex);
+    let (waiter, wait) = run.the_wait(ObjectKind::Mutex);
     assert_eq!(run.streams[waiter].tid, other.tid);
     let by = run.by_tid()[&main.tid];
-    let wake = run.assert_woken(Kind::Mutex, waiter, wait, by);
-    let (sleeper, sleep) = run.the_wait(Kind::Timer);
+    let wake = run.assert_woken(ObjectKind::Mutex, waiter, wait, by);
+    let (sleeper, sleep) = run.the_wait(ObjectKind::Timer);
     assert_eq!((run.streams[sleeper].tid, sleep.key), (main.tid, 0));
     assert!(sleep.end <= wake.at && wait.start < sleep.end && wake.at <= wait.end);
-    for (joiner, join) in run.waits(Kind::Join) {
+    for (joiner, join) in run.waits(ObjectKind::Join) {
         assert_eq!(joiner, by);
-        run.assert_woken(Kind::Join, joiner, join, waiter);
+        run.assert_woken(ObjectKind::Join, joiner, join, waiter);
     }
-    assert_eq!(run.wakes(Kind::Join).count(), 1);
+    assert_eq!(run.wakes(ObjectKind::Join).count(), 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod harness;
 
 use evenkeel_wire::plan::KEY_RETURNED;
-use evenkeel_wire::{Kind, Label, Members, Role};
+use evenkeel_wire::{Label, Members, ObjectKind, Role};
 use harness::events::Event;
 use harness::plan::{Hook, Hooks};
 use harness::{How, Run, run};
@@ -109,11 +109,11 @@ fn assert_task_is_handed_over(run: &Run, threads: &Threads) {
         let mut events = run.streams[thread].events.iter();
         events.find_map(|event| match event {
             Event::Enqueue {
-                object: (Kind::Task, key),
+                object: (ObjectKind::Task, key),
                 ..
             } if enqueue => Some(*key),
             Event::Dequeue {
-                object: (Kind::Task, key),
+                object: (ObjectKind::Task, key),
                 ..
             } if !enqueue => Some(*key),
             _ => None,
@@ -127,14 +127,14 @@ fn assert_task_is_handed_over(run: &Run, threads: &Threads) {
 /// not have to wait, but may have taken long enough to look as if it had.)
 #[track_caller]
 fn assert_lock_is_released_inside(run: &Run, threads: &Threads) {
-    let mut waits = run.waits(Kind::Named);
+    let mut waits = run.waits(ObjectKind::Named);
     let (waiter, wait) = waits.find(|&(thread, _)| thread == threads.other).unwrap();
-    let wake = run.assert_woken(Kind::Named, waiter, wait, threads.main);
+    let wake = run.assert_woken(ObjectKind::Named, waiter, wait, threads.main);
     assert!(wait.start < wake.at && wake.at <= wait.end);
     let mut events = run.streams[threads.main].events.iter();
     let opens = events.find_map(|event| match event {
         Event::Wake {
-            object: (Kind::Named, _),
+            object: (ObjectKind::Named, _),
             opens,
             ..
         } => Some(opens.clone()),

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use evenkeel_analysis::{Analysis, ProbeCost};
-use evenkeel_wire::{Kind, Marker, Record};
+use evenkeel_wire::{Marker, ObjectKind, Record};
 
 /// Records of intervals that call `outer` functions in turn; each of them calls `inner` others `repeats` times.
 /// Durations come from a linear congruential generator.
@@ -64,7 +64,7 @@ fn push(criterion: &mut Criterion) {
 /// Records of threads that take turns at one lock: each of `threads` has intervals with calls as above, waits for the one
 /// before, and wakes the next. All in one stream a thread, so that a pass reads thousands of records of each.
 fn contended(threads: u64, intervals: u64) -> Vec<Vec<Record>> {
-    let object = Record::marker(Marker::Object, 7, Kind::Mutex as u64);
+    let object = Record::marker(Marker::Object, 7, ObjectKind::Mutex as u64);
     let one = |thread: u64| {
         let mut records = Vec::new();
         for turn in 0..intervals {

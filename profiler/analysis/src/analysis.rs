@@ -4,7 +4,6 @@ mod intake;
 mod last_minute;
 mod observing;
 mod recordings;
-mod slow;
 
 use evenkeel_wire::Record;
 
@@ -22,10 +21,12 @@ use crate::rounds::evidence::{self, Recent};
 use crate::rounds::other_rounds::RoundFindings;
 use crate::rounds::plans::PlanChange;
 use crate::sites::SiteTable;
+use crate::slow::SlowStack;
 use crate::summary;
 use crate::sums::Sums;
 use crate::sums::accumulate::Accumulator;
 use crate::sums::blocks::Blocks;
+use crate::sums::node_names::NodeNames;
 use crate::sums::parts::VarianceTree;
 use crate::sums::round_sums::RoundSums;
 use crate::sums::self_cost::Measured;
@@ -35,6 +36,13 @@ pub use last_minute::LastMinute;
 
 /// Of the paths that rounds taken together do not share, those with smaller shares are not listed.
 const SHARE_LOST_MIN: f64 = 0.01;
+
+/// Intervals after which their mean and spread say from when on one is slow.
+const SLOW_AFTER_INTERVALS: u64 = 100;
+/// An interval is slow if it exceeds the mean by this part of the standard deviation. Such intervals have nearly all
+/// of the variance, both of latencies with a long tail and of those with two peaks. With a long tail the bound is
+/// beyond the 99th percentile.
+const SLOW_DEVIATIONS: f64 = 0.5;
 
 /// Takes the records of all threads of a run and keeps what a profile needs: sums, not records.
 #[derive(Debug, Default)]
@@ -338,7 +346,7 @@ impl Analysis {
             recent.subtract(then);
         }
         let by_round = rounds.list().into_iter().take(round + 1);
-        let tree = |sums| VarianceTree::new(&detail.paths, sums, sites);
+        let tree = |sums| VarianceTree::new(NodeNames::new(&detail.paths, sites), sums);
         let nothing = Recent::default();
         let blocks = self.intake.recent.as_ref().unwrap_or(&nothing);
         let mut look = Snapshot {
@@ -437,5 +445,20 @@ impl Analysis {
         };
         let lost = by_plan.iter().filter(|&(&plan, _)| belongs(plan));
         lost.fold(Lost::default(), |sum, (_, &lost)| sum.and(lost))
+    }
+
+    /// Age from which an interval is slow, ticks, by the latencies of all intervals so far; `None` before there are
+    /// enough.
+    pub fn slow_from_ticks(&self) -> Option<u64> {
+        let latencies = &self.intake.latencies;
+        (latencies.intervals() >= SLOW_AFTER_INTERVALS).then(|| {
+            let slow = latencies.mean() + SLOW_DEVIATIONS * latencies.standard_deviation();
+            slow as u64
+        })
+    }
+
+    /// Takes the stack of an interval that is slow already. `ratio`: ticks of this analysis' clock for one of the stack's.
+    pub fn slow_stack(&mut self, stack: &SlowStack, ratio: f64) {
+        self.intake.slow.add(stack, ratio);
     }
 }

@@ -1,5 +1,7 @@
 //! The analysis' knowledge about each probe: the call that it times, not its address.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Kinds of the time below a probe, as far as its name tells.
@@ -65,6 +67,15 @@ pub struct Function {
     /// Name of its file, empty for the program's own; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.file.as_deref() {
+            None | Some("") => f.write_str(&self.name),
+            Some(file) => write!(f, "{file}!{}", self.name),
+        }
+    }
 }
 
 impl Function {

@@ -106,32 +106,32 @@ pub struct SafePoints<'a> {
 
 struct Code<'a> {
     file: &'a Mapped,
-    role: Role,
+    role: FileRole,
     name: &'a str,
     unwindable: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum FileRole {
     CLibrary,
     Loader,
     Allocator,
     Program,
 }
 
-fn role(file: &Mapped) -> Role {
+fn role(file: &Mapped) -> FileRole {
     let name = process::file_name(&file.path);
     let is = |stem: &str| {
         name.starts_with(&format!("{stem}.so")) || name.starts_with(&format!("{stem}-2."))
     };
     if is("libc") || is("libpthread") || is("libdl") {
-        Role::CLibrary
+        FileRole::CLibrary
     } else if process::is_loader(&file.path) {
-        Role::Loader
+        FileRole::Loader
     } else if name.contains(".so") && file.function(MALLOC).is_some() {
-        Role::Allocator
+        FileRole::Allocator
     } else {
-        Role::Program
+        FileRole::Program
     }
 }
 
@@ -176,10 +176,10 @@ impl<'a> SafePoints<'a> {
     /// The thread's present activity.
     pub fn check(&mut self, registers: &Registers, memory: &Memory) -> Result<(), Danger> {
         let stack = self.unwind(registers, memory)?;
-        let role = |frame: &Frame| self.files[frame.file].role;
+        let role = |frame: &StackFrame| self.files[frame.file].role;
         if let Some(inside) = stack
             .iter()
-            .find(|frame| [Role::Loader, Role::Allocator].contains(&role(frame)))
+            .find(|frame| [FileRole::Loader, FileRole::Allocator].contains(&role(frame)))
         {
             return Err(format!("it was inside of {}", self.files[inside.file].name));
         }
@@ -187,9 +187,9 @@ impl<'a> SafePoints<'a> {
         while at < stack.len() {
             let run = 1 + stack[at + 1..]
                 .iter()
-                .take_while(|frame| role(frame) == Role::CLibrary && !frame.interrupted)
+                .take_while(|frame| role(frame) == FileRole::CLibrary && !frame.interrupted)
                 .count();
-            let run = if role(&stack[at]) == Role::CLibrary {
+            let run = if role(&stack[at]) == FileRole::CLibrary {
                 run
             } else {
                 0
@@ -214,14 +214,18 @@ impl<'a> SafePoints<'a> {
         }
         let in_library = stack
             .first()
-            .is_some_and(|frame| role(frame) == Role::CLibrary);
+            .is_some_and(|frame| role(frame) == FileRole::CLibrary);
         if in_library && !registers.in_system_call() {
             return Err(format!("it was inside of {}", self.function(&stack[0])));
         }
         Ok(())
     }
 
-    fn unwind(&mut self, registers: &Registers, memory: &Memory) -> Result<Vec<Frame>, Danger> {
+    fn unwind(
+        &mut self,
+        registers: &Registers,
+        memory: &Memory,
+    ) -> Result<Vec<StackFrame>, Danger> {
         let mut state = registers.unwind();
         let mut address = FrameAddress::InstructionPointer(registers.pc());
         let mut interrupted = true;
@@ -236,7 +240,7 @@ impl<'a> SafePoints<'a> {
                 interrupted = true;
                 continue;
             }
-            stack.push(Frame {
+            stack.push(StackFrame {
                 file,
                 at: at.address_for_lookup(),
                 interrupted: std::mem::take(&mut interrupted),
@@ -302,15 +306,15 @@ impl<'a> SafePoints<'a> {
     }
 
     /// Whether a frame is one of an agent's: below a function that waits it holds nothing, else it may.
-    fn is_agent(&self, frame: &Frame) -> bool {
+    fn is_agent(&self, frame: &StackFrame) -> bool {
         self.files[frame.file].name.contains("evenkeel")
     }
 
     /// What the C library exports there.
-    fn exported(&self, frame: &Frame) -> impl Iterator<Item = &'a Export> {
+    fn exported(&self, frame: &StackFrame) -> impl Iterator<Item = &'a Export> {
         let code = &self.files[frame.file];
         let exports = match code.role {
-            Role::CLibrary => code.file.exports(),
+            FileRole::CLibrary => code.file.exports(),
             _ => &[],
         };
         let at = frame.at.wrapping_sub(code.file.bias);
@@ -319,20 +323,20 @@ impl<'a> SafePoints<'a> {
             .filter(move |export| export.range.contains(&at))
     }
 
-    fn is_one_of(&self, frame: &Frame, names: &[&str]) -> bool {
+    fn is_one_of(&self, frame: &StackFrame, names: &[&str]) -> bool {
         self.exported(frame).any(|export| {
             names.contains(&export.name.trim_start_matches('_')) || names.contains(&&*export.name)
         })
     }
 
-    fn function(&self, frame: &Frame) -> String {
+    fn function(&self, frame: &StackFrame) -> String {
         let found = self.exported(frame).next();
         let name = found.map_or("a function", |export| export.name.trim_start_matches('_'));
         format!("{name} of {}", self.files[frame.file].name)
     }
 }
 
-struct Frame {
+struct StackFrame {
     file: usize,
     at: u64,
     /// Whether it is on top: of the stack, or of what a handler has interrupted.

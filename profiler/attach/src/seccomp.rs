@@ -82,7 +82,7 @@ pub fn check(pid: i32) -> Result<(), Refused> {
             Err(error) => return unfit(unreadable(&error)),
         };
         if !seen.contains(&filters) {
-            judge(&filters).or_else(unfit)?;
+            permits_all(&filters).or_else(unfit)?;
             seen.insert(filters);
         }
     }
@@ -192,7 +192,7 @@ fn filter(number: i32, index: usize) -> io::Result<Vec<Instruction>> {
 }
 
 /// Whether filters let everything through that is needed; why not, and what to do.
-fn judge(filters: &Filters) -> Result<(), String> {
+fn permits_all(filters: &Filters) -> Result<(), String> {
     let refused = |call: &Call, how: &str, what: &str| {
         Err(format!(
             "its filter of system calls (seccomp) {how} {}, which {what}; allow it, or start it with `evenkeel profile`",

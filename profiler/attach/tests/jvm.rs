@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use evenkeel_attach::jvm::{Kind, load, recognise};
+use evenkeel_attach::jvm::{JvmKind, load, recognise};
 
 const PROGRAM: &str = "public class Waits { public static void main(String[] a) throws Exception { \
     System.out.println(\"ready \" + ProcessHandle.current().pid()); System.in.read(); System.out.println(\"ended\"); } }";
@@ -173,7 +173,7 @@ fn agents_are_loaded_and_called_again() {
         assert!(
             matches!(
                 kind,
-                Ok(Some(Kind::HotSpot {
+                Ok(Some(JvmKind::HotSpot {
                     version: None | Some(11..)
                 }))
             ),

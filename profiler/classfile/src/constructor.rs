@@ -7,7 +7,7 @@
 //! Stack map frames say what holds where branches meet. In between, an `invokespecial` of `<init>` initialises what the last
 //! pending `new` made, or else `this`. A constructor in which that is not clear has no handler around it.
 
-use crate::frames::{Frame, Type};
+use crate::frames::{StackMapFrame, Type};
 use crate::instructions::Instruction;
 use crate::opcodes::{DUP, INVOKESPECIAL, NEW, POP, POP2};
 use crate::pool::Pool;
@@ -25,7 +25,7 @@ pub(crate) enum Place {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Constructor<'c, 'a> {
     pub(crate) instructions: &'c [Instruction<'c>],
-    pub(crate) frames: &'c [Frame],
+    pub(crate) frames: &'c [StackMapFrame],
     pub(crate) pool: &'c Pool<'a>,
     /// The classes whose `<init>` may initialise `this`: its own, and the one above.
     pub(crate) classes: [Option<&'c [u8]>; 2],
@@ -124,7 +124,7 @@ impl Constructor<'_, '_> {
 }
 
 impl State {
-    fn told_by(frame: &Frame) -> Result<Self, Unclear> {
+    fn told_by(frame: &StackMapFrame) -> Result<Self, Unclear> {
         let initialised = frame.locals.first() != Some(&Type::UninitializedThis);
         if initialised
             && frame

@@ -89,16 +89,16 @@ impl Type {
 
 /// The types at one offset. A long or double is one element of either list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub(crate) struct StackMapFrame {
     pub(crate) pc: usize,
     pub(crate) locals: Vec<Type>,
     pub(crate) stack: Vec<Type>,
 }
 
 /// Reads the attribute; `locals` are those that the method begins with.
-pub(crate) fn read(content: &[u8], mut locals: Vec<Type>) -> Result<Vec<Frame>, Error> {
+pub(crate) fn read(content: &[u8], mut locals: Vec<Type>) -> Result<Vec<StackMapFrame>, Error> {
     let mut reader = Reader::new(content, WHAT);
-    let mut frames: Vec<Frame> = Vec::new();
+    let mut frames: Vec<StackMapFrame> = Vec::new();
     let mut types = 0;
     for _ in 0..reader.u16()? {
         let (delta, stack) = frame(&mut reader, &mut locals)?;
@@ -108,7 +108,7 @@ pub(crate) fn read(content: &[u8], mut locals: Vec<Type>) -> Result<Vec<Frame>, 
         if types > TYPES_MAX {
             return Err(reader.malformed());
         }
-        frames.push(Frame {
+        frames.push(StackMapFrame {
             pc,
             locals: locals.clone(),
             stack,
@@ -166,7 +166,7 @@ fn frame(reader: &mut Reader<'_>, locals: &mut Vec<Type>) -> Result<(u16, Vec<Ty
 }
 
 /// Writes the attribute's content. Frames are sorted, and no two are at one offset.
-pub(crate) fn write(frames: &[Frame]) -> Vec<u8> {
+pub(crate) fn write(frames: &[StackMapFrame]) -> Vec<u8> {
     let mut out = Vec::new();
     out.put_count(frames.len());
     let mut next = 0;
@@ -186,7 +186,7 @@ pub(crate) fn write(frames: &[Frame]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, Type, read, write};
+    use super::{StackMapFrame, Type, read, write};
 
     #[test]
     fn every_form_of_a_frame_is_read() {
@@ -227,7 +227,7 @@ mod tests {
             5, // full, 284
         ];
         let frames = read(&attribute, vec![Type::Int]).unwrap();
-        let frame = |pc, locals: &[Type], stack: &[Type]| Frame {
+        let frame = |pc, locals: &[Type], stack: &[Type]| StackMapFrame {
             pc,
             locals: locals.to_vec(),
             stack: stack.to_vec(),

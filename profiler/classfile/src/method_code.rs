@@ -12,7 +12,7 @@ use crate::constants::Constants;
 use crate::constructor::{Constructor, Place};
 use crate::descriptor;
 use crate::error::Error;
-use crate::frames::{self, Frame, TYPES_MAX, Type};
+use crate::frames::{self, StackMapFrame, TYPES_MAX, Type};
 use crate::instructions::{self, Instruction};
 use crate::layout::{CODE_MAX, Insertions, Layout};
 use crate::opcodes::{self, JSR, JSR_W, RET, WIDE};
@@ -31,7 +31,7 @@ struct Known<'c, 'a> {
     code: &'c Code<'c>,
     instructions: Vec<Instruction<'c>>,
     /// Frames by offset; none where the verifier works without.
-    frames: Option<Vec<Frame>>,
+    frames: Option<Vec<StackMapFrame>>,
     /// The stretches of code that a handler can be put around.
     stretches: Vec<(Place, Place)>,
 }
@@ -137,7 +137,7 @@ pub(crate) fn instrument(
 
 impl Known<'_, '_> {
     /// The frame at an offset where there must be one; none where the verifier works without.
-    fn frame(&self, pc: usize) -> Result<Option<&Frame>, Error> {
+    fn frame(&self, pc: usize) -> Result<Option<&StackMapFrame>, Error> {
         let Some(frames) = &self.frames else {
             return Ok(None);
         };
@@ -226,7 +226,7 @@ fn frames_of(
     code: &Code<'_>,
     instructions: &[Instruction<'_>],
     constants: &mut Constants<'_>,
-) -> Result<Option<Vec<Frame>>, Reason> {
+) -> Result<Option<Vec<StackMapFrame>>, Reason> {
     let mut table = None;
     for attribute in &code.attributes {
         if class.pool.utf8(attribute.name)? == b"StackMapTable"
@@ -263,7 +263,7 @@ fn frames_of(
         locals.push(Type::of(parameter, |name| constants.class(name))?);
     }
     let frames = frames::read(table, locals)?;
-    let slots = |frame: &Frame| frame.locals.iter().map(|of| of.slots()).sum::<usize>();
+    let slots = |frame: &StackMapFrame| frame.locals.iter().map(|of| of.slots()).sum::<usize>();
     for frame in &frames {
         if !begins(instructions, frame.pc) || slots(frame) > code.max_locals.into() {
             return Err(Error::Malformed {
@@ -454,7 +454,7 @@ fn moved_frames(
     let mut frames = BTreeMap::new();
     let mut put =
         |pc, locals: &[Type], exception: Option<Type>, stack: &[Type]| -> Result<(), Error> {
-            let frame = Frame {
+            let frame = StackMapFrame {
                 pc,
                 locals: widen.locals(locals, exception)?,
                 stack: widen.types(stack)?,
@@ -492,7 +492,7 @@ fn moved_frames(
         put(at + piece.swallow, locals, Some(*exception), &[throwable])?;
         put(at + piece.resume, locals, Some(*exception), &[])?;
     }
-    let frames: Vec<Frame> = frames.into_values().collect();
+    let frames: Vec<StackMapFrame> = frames.into_values().collect();
     Ok(Some(frames::write(&frames)))
 }
 

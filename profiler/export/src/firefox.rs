@@ -13,7 +13,7 @@ use fxprof_processed_profile::{
 };
 
 use crate::format::{Error, Export, Format};
-use crate::slices::{Frame, Stacks, slices, whole};
+use crate::slices::{CallFrame, Stacks, slices, whole};
 use crate::weights::{NEGATIVE, Weight};
 
 /// The format.
@@ -102,10 +102,10 @@ impl<'a> Builder<'a> {
         let thread = self.thread(&name, nanos(0));
         for (at, leaf) in leaves.iter().enumerate() {
             let value = weight.of(leaf.node());
-            let mut frames: Vec<Frame<'_>> =
-                leaf.stack.iter().map(|&node| Frame::of(node)).collect();
+            let mut frames: Vec<CallFrame<'_>> =
+                leaf.stack.iter().map(|&node| CallFrame::of(node)).collect();
             if value < 0 {
-                let root = Frame {
+                let root = CallFrame {
                     name: NEGATIVE.to_owned(),
                     ..frames[0].clone()
                 };
@@ -145,7 +145,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn sample(&mut self, thread: ThreadHandle, at_ns: u64, frames: &[Frame<'_>], width: i32) {
+    fn sample(&mut self, thread: ThreadHandle, at_ns: u64, frames: &[CallFrame<'_>], width: i32) {
         let mut infos = Vec::with_capacity(frames.len());
         for frame in frames {
             let category = if frame.waits() { self.wait } else { self.work };

@@ -31,10 +31,10 @@ impl<'a> Stacks<'a> {
     }
 
     /// The calls of a span from the root down; itself alone, where the tree does not have its path.
-    pub fn frames(&self, span: &Span) -> Vec<Frame<'a>> {
+    pub fn frames(&self, span: &Span) -> Vec<CallFrame<'a>> {
         match self.by_path.get(&span.path) {
-            Some(stack) => stack.iter().map(|&node| Frame::of(node)).collect(),
-            None => vec![Frame {
+            Some(stack) => stack.iter().map(|&node| CallFrame::of(node)).collect(),
+            None => vec![CallFrame {
                 name: span.name.clone(),
                 site: "",
                 file: None,
@@ -56,7 +56,7 @@ fn step(node: &Node) -> String {
 
 /// A call of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct CallFrame<'a> {
     /// Name of the node.
     pub name: String,
     /// Call site, if it has one.
@@ -69,10 +69,10 @@ pub struct Frame<'a> {
     pub kind: Kind,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> CallFrame<'a> {
     /// A node of the tree.
-    pub fn of(node: &'a Node) -> Frame<'a> {
-        Frame {
+    pub fn of(node: &'a Node) -> CallFrame<'a> {
+        CallFrame {
             name: node.name.clone(),
             site: &node.site,
             file: node.file.as_deref(),
@@ -104,7 +104,7 @@ impl<'a> Frame<'a> {
 #[derive(Clone, Debug)]
 pub struct Slice<'a> {
     /// The call.
-    pub frame: Frame<'a>,
+    pub frame: CallFrame<'a>,
     /// Index of the slice around it, which comes before it.
     pub parent: Option<usize>,
     /// Since the interval's beginning, whole nanoseconds.
@@ -123,7 +123,7 @@ pub fn slices<'a>(timeline: &Timeline, stacks: &Stacks<'a>) -> Vec<Slice<'a>> {
     for span in &timeline.spans {
         let (from_ns, to_ns) = (whole(span.from_ns), whole(span.to_ns));
         let frames = stacks.frames(span);
-        let same = |pair: &(&usize, &Frame<'_>)| slices[*pair.0].frame == *pair.1;
+        let same = |pair: &(&usize, &CallFrame<'_>)| slices[*pair.0].frame == *pair.1;
         let kept = open.iter().zip(&frames).take_while(same).count();
         open.truncate(kept);
         for &at in &open {

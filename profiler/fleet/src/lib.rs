@@ -27,7 +27,7 @@ pub mod answer;
 pub mod error;
 mod files;
 pub mod interrupt;
-mod kept;
+mod held_rows;
 pub mod line;
 pub mod memory;
 pub mod overview;

@@ -16,7 +16,7 @@ use datafusion::optimizer::Optimizer;
 use datafusion::physical_plan::{self, ExecutionPlan};
 use futures::TryStreamExt;
 
-use crate::kept::Kept;
+use crate::held_rows::HeldRows;
 use crate::progress::Progress;
 
 /// The engine's rules that run last, when the copies of a group may differ. They remove from each copy the parts that
@@ -189,7 +189,7 @@ async fn rows(
 ) -> Result<Vec<RecordBatch>, DataFusionError> {
     let plan = physical(state, part, name, progress).await?;
     let mut stream = physical_plan::execute_stream(plan, state.task_ctx())?;
-    let mut kept = Kept::default();
+    let mut kept = HeldRows::default();
     while let Some(batch) = stream.try_next().await? {
         kept.push(batch, memory)?;
     }

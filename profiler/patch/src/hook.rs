@@ -6,10 +6,22 @@ use crate::arch::displaced::write_displaced;
 use crate::arch::jump::Targets;
 use crate::arch::stubs::Boundaries;
 use crate::arch::trampoline::Hook;
-use crate::module::LoadedModule;
 use crate::region::{Part, Region};
 use crate::site::{EntryCode, Made, Way};
 use crate::writing;
+
+/// A module as this process has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadedModule {
+    /// Its index in the arena's table.
+    pub index: u32,
+    /// Difference to addresses of its file.
+    pub bias: u64,
+    /// Its code: `low .. high`, in this process.
+    pub low: u64,
+    /// See `low`.
+    pub high: u64,
+}
 
 /// Facts that the trampoline of a probe needs; `body` is where an entry's displaced instructions run, 0 otherwise.
 pub fn hook_of(id: u32, probe: &Probe, bias: u64, body: u64) -> Hook {
@@ -76,7 +88,7 @@ pub fn rename(region: &mut Region, hook: &Hook, trampoline: u64) -> bool {
     let at = trampoline as *mut u8;
     let is_writable = region.unseal(part_of(hook), at, hook.code_bytes());
     if is_writable {
-        // SAFETY: `kept` found it for a hook that differs in its probe alone.
+        // SAFETY: `old_trampolines` found it for a hook that differs in its probe alone.
         unsafe { hook.rename(at, |to, bytes| writing::write(to, bytes)) };
     }
     is_writable

@@ -13,7 +13,7 @@
 //!                   index        which probe a breakpoint belongs to
 //!                   discovery    whom calls through pointers call
 //!                   trap_budget  how often they are trapped for that
-//!                   kept         trampolines of sessions that are over, for the next
+//!                   old_trampolines  trampolines of sessions that are over, for the next
 //!                   trampoline   code of one hook                          (arch)
 //!                   flip         changing instructions under running threads (arch)
 //!                   trap         a thread met an instruction in change     (arch)
@@ -42,10 +42,9 @@ pub mod discovery;
 mod frame;
 mod hook;
 mod index;
-mod kept;
 pub mod kernel;
 mod leaving;
-mod module;
+mod old_trampolines;
 mod patcher;
 mod plan;
 pub mod region;
@@ -57,7 +56,7 @@ pub mod trap_budget;
 pub mod writing;
 
 pub use frame::Frame;
-pub use module::LoadedModule;
+pub use hook::LoadedModule;
 pub use patcher::Patcher;
 pub use plan::Plan;
 pub use thread::Thread;

@@ -16,11 +16,10 @@ use evenkeel_wire::{PROBES_MAX, Probe, Refusal, Wanted};
 use crate::arch::flip::{self, Change, SPAN_MAX};
 use crate::arch::stubs::Boundaries;
 use crate::code;
-use crate::hook::{form_of, is_timed};
+use crate::hook::{LoadedModule, form_of, is_timed};
 use crate::index::SiteIndex;
-use crate::kept::Kept;
 use crate::kernel;
-use crate::module::LoadedModule;
+use crate::old_trampolines::OldTrampolines;
 use crate::plan::{Plan, span_of};
 use crate::region::Region;
 use crate::site::{Goal, Made, Site, Stands};
@@ -34,7 +33,7 @@ const BATCH_MAX: usize = 512;
 pub struct Patcher {
     sites: *mut Site,
     index: SiteIndex,
-    kept: Kept,
+    kept: OldTrampolines,
     regions: [*mut Region; REGIONS_MAX],
     regions_len: usize,
     /// The process whose code this is.
@@ -68,7 +67,7 @@ impl Patcher {
         Patcher {
             sites: ptr::null_mut(),
             index: SiteIndex::new(),
-            kept: Kept::new(),
+            kept: OldTrampolines::new(),
             regions: [ptr::null_mut(); REGIONS_MAX],
             regions_len: 0,
             process: 0,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::Options;
-use evenkeel_analysis::comparison::load::Load;
+use evenkeel_analysis::comparison::load::SidesLoad;
 use evenkeel_analysis::comparison::rows::{Circumstances, Verdict, What, rows};
 use evenkeel_analysis::profile::Profile;
 use evenkeel_recording::{Compared, Error, Progress, compared, replay_files};
@@ -59,7 +59,7 @@ fn a_recording_beside_itself() {
             has_processor: true,
             ..Circumstances::default()
         };
-        let load = Load::of(sides);
+        let load = SidesLoad::of(sides);
         for row in rows(sides, parts, load.as_ref(), &circumstances) {
             assert_eq!(row.difference(), 0.0, "{name}: {row:?}");
             let told = matches!(row.verdict, Verdict::Better | Verdict::Worse);

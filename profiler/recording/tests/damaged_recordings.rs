@@ -7,7 +7,7 @@ use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
 use evenkeel_analysis::{Analysis, Options};
 use evenkeel_recording::{Meta, Replay, Writer};
-use evenkeel_wire::{Event, Keep, Record, Stamp};
+use evenkeel_wire::{Event, KeepRate, Record, Stamp};
 use proptest::prelude::*;
 
 /// The smallest recording of a real server.
@@ -60,7 +60,7 @@ fn interval(at: u64, number: u64) -> Vec<Record> {
     };
     let end = Event::End {
         at: at + 500,
-        keep: Keep::ALL,
+        keep: KeepRate::ALL,
         generation: 1,
         open: &[],
     };

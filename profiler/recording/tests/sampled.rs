@@ -6,7 +6,7 @@ use std::path::Path;
 use evenkeel_analysis::fleet::observed::Observed;
 use evenkeel_analysis::sums::keeping;
 use evenkeel_recording::Observation;
-use evenkeel_wire::{Keep, LATENCY_CLASSES, latency_class};
+use evenkeel_wire::{KeepRate, LATENCY_CLASSES, latency_class};
 
 /// Intervals are drawn so often, ...
 const DRAWS: u64 = 400;
@@ -101,7 +101,7 @@ fn keeping_by_latency_makes_shares_of_a_server_surer() {
             .iter()
             .for_each(|interval| by_class[class(interval)] += 1.0);
         let table = keeping::table(&by_class, FRACTION);
-        let probability = |keep: Keep| 1.0 / keep.weight() as f64;
+        let probability = |keep: KeepRate| 1.0 / keep.weight() as f64;
         let kept: f64 = intervals
             .iter()
             .map(|it| probability(table[class(it)]))

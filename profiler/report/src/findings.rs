@@ -1,6 +1,7 @@
 //! Findings in plain words.
 
-use evenkeel_analysis::findings::GivesUp;
+use evenkeel_analysis::OUTSIDE;
+use evenkeel_analysis::findings::{GivesUp, Holder};
 use evenkeel_analysis::profile::{Finding, Profile, SLOW_ENOUGH, Trade};
 
 use crate::{fit, names, units};
@@ -110,9 +111,10 @@ fn waits(finding: &Finding) -> Option<String> {
             let part = units::whole_percent(holder.of_time);
             match &holder.function {
                 Some(function) => {
-                    format!("{} {part} ({})", quoted(&holder.class), place(function))
+                    let place = place(function, holder.is_state);
+                    format!("{} {part} ({place})", served(holder))
                 }
-                None => format!("{} {part}", quoted(&holder.class)),
+                None => format!("{} {part}", served(holder)),
             }
         })
         .collect();
@@ -124,7 +126,7 @@ fn waits(finding: &Finding) -> Option<String> {
         text += &format!(
             "; {} of that: {}",
             units::whole_percent(meanwhile.of_time),
-            place(&meanwhile.function)
+            place(&meanwhile.function, meanwhile.is_state)
         );
         if let Some(wait) = &meanwhile.wait {
             text += &format!(" ({wait})");
@@ -167,9 +169,9 @@ fn seen_only(finding: &Finding) -> Option<String> {
     ))
 }
 
-/// Where a holder is: in a function, or in a state, which has a name of several words.
-fn place(function: &str) -> String {
-    match function.starts_with("holder ") || function.starts_with("waits: ") {
+/// Where a holder is: in a function, or in a state.
+fn place(function: &str, is_state: bool) -> String {
+    match is_state {
         true => function.to_owned(),
         false => format!("in {}", names::shortened(function, NAME_WIDTH)),
     }
@@ -190,12 +192,15 @@ fn factors(profile: &Profile, finding: &Finding) -> Option<String> {
 }
 
 fn quoted(class: &str) -> String {
-    // A thread is named by its function; a statement is a text.
-    let shown = match class.starts_with(evenkeel_analysis::OUTSIDE) {
-        true => names::shortened(class, NAME_WIDTH + fit::columns(evenkeel_analysis::OUTSIDE)),
-        false => fit::middle(class, NAME_WIDTH),
-    };
-    format!("\"{shown}\"")
+    format!("\"{}\"", fit::middle(class, NAME_WIDTH))
+}
+
+/// What a holder worked on; a thread outside of intervals may be named by a function.
+fn served(holder: &Holder) -> String {
+    match &holder.thread {
+        Some(thread) => format!("\"{OUTSIDE}: {}\"", names::shortened(thread, NAME_WIDTH)),
+        None => quoted(&holder.class),
+    }
 }
 
 /// Below this share nothing is left to report: the table would say 0.0 %.

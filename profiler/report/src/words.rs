@@ -1,5 +1,6 @@
 //! Factors in plain words: the kind of time, and advice for steadier latency.
 
+use evenkeel_analysis::OUTSIDE;
 use evenkeel_analysis::profile::{Activity, TimeSpent};
 use evenkeel_analysis::profile::{Caller, Factor, FactorKind, Profile, SamplingRule, WaitedFor};
 use evenkeel_analysis::sites::Kind;
@@ -98,13 +99,10 @@ pub fn object(line: &WaitedFor) -> String {
 /// For what the waits were, and who ended them: `for a semaphore, ended by "end" in XLogWrite > issue_xlog_fsync [XLogWrite+0x1a]`.
 pub fn wait(line: &WaitedFor) -> String {
     let object = object(line);
-    let holder =
-        line.holder.as_ref().map(
-            |holder| match holder.starts_with(evenkeel_analysis::OUTSIDE) {
-                true => names::compact(holder),
-                false => holder.clone(),
-            },
-        );
+    let holder = match &line.holder_thread {
+        Some(thread) => Some(format!("{OUTSIDE}: {}", names::compact(thread))),
+        None => line.holder.clone(),
+    };
     match (holder, line.holder_calls.as_slice()) {
         (None, _) => format!("for {object}; waker unknown"),
         (Some(holder), []) => format!("for {object}, ended by \"{holder}\" in no timed call"),

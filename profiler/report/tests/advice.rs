@@ -92,6 +92,7 @@ fn findings_of(pattern: &Pattern) -> Vec<Profile> {
         class: pattern.held_by.first().cloned().unwrap_or_default(),
         of_time: 0.9,
         function: pattern.while_in.first().cloned(),
+        ..Holder::default()
     };
     let waits = !pattern.held_by.is_empty() || !pattern.while_in.is_empty();
     let mut found = Vec::new();
@@ -282,7 +283,7 @@ fn rows_of_postgresql() {
         meanwhile: Some(Meanwhile {
             function: "XLogFlush".into(),
             of_time: 0.9,
-            wait: None,
+            ..Meanwhile::default()
         }),
         ..Finding::default()
     };

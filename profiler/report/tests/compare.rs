@@ -3,7 +3,7 @@
 #[path = "fixture/sides.rs"]
 mod sides;
 
-use evenkeel_report::compare::{Difference, Kind, Of, Told, Verdict};
+use evenkeel_report::compare::{Difference, Of, RowKind, Told, Verdict};
 use evenkeel_report::fit::columns;
 use evenkeel_report::json;
 use evenkeel_report::terminal::Style;
@@ -12,12 +12,12 @@ use sides::Sides;
 #[test]
 fn a_change_is_told_where_it_is() {
     let comparison = Sides::new([100_000.0, 300_000.0], "flush").compared(&[]);
-    let row = |kind: Kind, of: Of| {
+    let row = |kind: RowKind, of: Of| {
         let mut rows = comparison.rows.iter();
         let found = rows.find(|row| row.kind == kind && row.of == of && row.what.contains("flush"));
         found.unwrap().clone()
     };
-    for kind in [Kind::Finding, Kind::Call] {
+    for kind in [RowKind::Finding, RowKind::Call] {
         for of in [Of::All, Of::Slow] {
             let row = row(kind, of);
             assert_eq!(row.verdict, Verdict::Worse, "{row:?}");

@@ -1,12 +1,12 @@
 //! A report of intervals that were followed across threads. The records are invented; the analysis is real.
 
 use evenkeel_analysis::profile::Profile;
-use evenkeel_analysis::sites::{Kind as SiteKind, Site, SiteTable};
+use evenkeel_analysis::sites::{Kind, Site, SiteTable};
 use evenkeel_analysis::{Analysis, Options, Pick, ProbeCost};
 use evenkeel_report::fit::columns;
 use evenkeel_report::terminal::{self, Style, timeline};
 use evenkeel_report::{html, json, messages};
-use evenkeel_wire::{Kind, Marker, Record};
+use evenkeel_wire::{Marker, ObjectKind, Record};
 
 const COMMIT: u32 = 0;
 const LOCK: u32 = 1;
@@ -25,15 +25,15 @@ fn sites() -> SiteTable {
         root: "exec".into(),
         root_height: 4,
         sites: vec![
-            site("commit", "exec+0x10", SiteKind::Call),
-            site("lock", "commit+0x20", SiteKind::Lock),
-            site("write_log", "commit+0x30", SiteKind::Call),
-            site("fsync", "write_log+0x40", SiteKind::Io),
+            site("commit", "exec+0x10", Kind::Call),
+            site("lock", "commit+0x20", Kind::Lock),
+            site("write_log", "commit+0x30", Kind::Call),
+            site("fsync", "write_log+0x40", Kind::Io),
         ],
     }
 }
 
-fn object(kind: Kind, key: u64) -> Record {
+fn object(kind: ObjectKind, key: u64) -> Record {
     Record::marker(Marker::Object, key, kind as u64)
 }
 
@@ -50,14 +50,14 @@ fn streams() -> [Vec<Record>; 2] {
         waiter.push(Record::marker(Marker::Begin, begin, PROBED));
         waiter.push(Record::from_label_chunk(b"order"));
         waiter.push(Record::marker(Marker::Wait, from, blocked));
-        waiter.push(object(Kind::Mutex, 0xabc));
+        waiter.push(object(ObjectKind::Mutex, 0xabc));
         waiter.push(Record::new(from - 1000, blocked + 2000, LOCK));
         waiter.push(Record::new(begin + 50_000, blocked + 30_000, COMMIT));
         waiter.push(Record::marker(Marker::End, to + 40_000, PROBED));
         let released = to - 5000;
         holder.push(Record::new(from, (released - from) / 2, FSYNC));
         holder.push(Record::marker(Marker::Wake, released, 1));
-        holder.push(object(Kind::Mutex, 0xabc));
+        holder.push(object(ObjectKind::Mutex, 0xabc));
         holder.push(Record::marker(Marker::Open, from - 500, WRITE.into()));
         holder.push(Record::new(from - 500, released - from + 600, WRITE));
     }
@@ -190,7 +190,7 @@ fn every_kind_has_words_and_a_colour_on_the_page() {
     ];
     for kind in kinds {
         let json = format!("\"{kind}\"");
-        serde_json::from_str::<SiteKind>(&json).expect("a kind of node");
+        serde_json::from_str::<Kind>(&json).expect("a kind of node");
         assert!(page.contains(&format!(".kind-{kind} {{")), "{kind}");
         assert!(
             page.contains(&format!(" {kind}: \"")) || page.contains(&format!("{{ {kind}: \"")),

@@ -1,5 +1,6 @@
 //! The plan of probes: what is planted, under which id, and what the reports call it.
 
+mod described;
 mod discovered;
 mod not_hooked;
 mod unpatched;
@@ -9,7 +10,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::findings::reasons::NotTimed;
-use evenkeel_analysis::sites::{INDIRECT, Kind, Site as Described, SiteTable};
+use evenkeel_analysis::sites::SiteTable;
 use evenkeel_symbols::Module;
 use evenkeel_symbols::{Callee, Site, Unpatchable};
 use evenkeel_wire::arch::code::JUMP_BYTES;
@@ -18,10 +19,9 @@ use evenkeel_wire::{Displaced, Form, Operand, Probe, Role, Wanted};
 
 use crate::arena::Arena;
 use crate::location::Location;
-use crate::modules::Modules;
+pub(crate) use described::{file_name, qualified};
 use evenkeel_intervals::calling_back;
-use evenkeel_intervals::interval::{Boundary, Meaning, Place, site_name};
-use evenkeel_intervals::kinds;
+use evenkeel_intervals::interval::{Boundary, Meaning, Place};
 pub use not_hooked::NotHooked;
 use unpatched::Noted;
 pub(crate) use unpatched::{Untimed, by_code};
@@ -382,56 +382,6 @@ impl Plan {
             .is_some_and(|(claimed, &len)| claimed.address + u64::from(len) > address)
     }
 
-    fn describe(
-        &mut self,
-        arena: &Arena,
-        id: u32,
-        holder: Location,
-        address: u64,
-        module: &Rc<Module>,
-        callee: Option<&Callee>,
-    ) {
-        let name = match callee {
-            Some(Callee::Pointer) => INDIRECT.to_owned(),
-            Some(callee) => module.callee_name(callee),
-            None => module.name(address),
-        };
-        let height = match callee {
-            Some(Callee::Function(entry)) => module.height(*entry).unwrap_or(0),
-            // It may call anything its caller does not call itself: as high as the caller's other callees can be.
-            Some(Callee::Pointer) => module.height(holder.address).unwrap_or(0).saturating_sub(1),
-            Some(Callee::Import(_)) => 0,
-            None => module.height(address).unwrap_or(0),
-        };
-        let line = module.line(address);
-        let file = file_name(arena, holder.module);
-        debug_assert_eq!(id as usize, self.sites.sites.len());
-        self.sites.sites.push(Described {
-            kind: kinds::of(&name),
-            callee: name,
-            caller: if callee.is_some() {
-                module.name(holder.address)
-            } else {
-                String::new()
-            },
-            callee_file: match callee {
-                // The loader decides which library it belongs to.
-                Some(Callee::Import(_) | Callee::Pointer) => None,
-                Some(Callee::Function(_)) | None => Some(file.clone()),
-            },
-            caller_file: callee.is_some().then_some(file),
-            address: callee.is_some().then_some(address),
-            site: if callee.is_some() {
-                qualified(arena, holder.module, module, address)
-            } else {
-                String::new()
-            },
-            file: line.as_ref().map(|line| line.file.clone()),
-            line: line.map(|line| line.line),
-            height,
-        });
-    }
-
     /// Notes a function whose calls lie below a probe, once it is known: an import's definition, or what was seen to be
     /// called through a pointer.
     pub(crate) fn add_callee(&mut self, id: u32, callee: Location, height: u32) {
@@ -441,13 +391,6 @@ impl Plan {
         }
         let described = &mut self.sites.sites[id as usize];
         described.height = described.height.max(height);
-    }
-
-    /// Marks a call whose time is the client's.
-    pub(crate) fn set_kind(&mut self, index: usize, address: u64, kind: Kind) {
-        if let Some(&id) = self.by_place.get(&Location::new(index, address)) {
-            self.sites.sites[id as usize].kind = kind;
-        }
     }
 
     /// Changes what is wanted of a probe; agents see it at the next [`Plan::publish`].
@@ -511,21 +454,4 @@ fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, meaning: Mean
     probe.label_members = meaning.label_members;
     probe.key_argument = meaning.key;
     probe.operand = Operand::default();
-}
-
-/// A site's name, with its file where it is not the executable's.
-pub(crate) fn qualified(arena: &Arena, index: usize, module: &Module, address: u64) -> String {
-    let name = site_name(module, address);
-    match file_name(arena, index) {
-        file if file.is_empty() => name,
-        file => format!("{file}!{name}"),
-    }
-}
-
-/// Name of a module's file, empty for the executable.
-pub(crate) fn file_name(arena: &Arena, index: usize) -> String {
-    match arena.modules()[index].executable.load(Relaxed) {
-        0 => Modules::name(arena, index),
-        _ => String::new(),
-    }
 }

@@ -14,7 +14,6 @@
 mod diagnosis;
 mod ending;
 pub(crate) mod facts;
-mod judge;
 pub(crate) mod records;
 pub(crate) mod refiner;
 mod refining;
@@ -22,6 +21,7 @@ pub(crate) mod run;
 mod settings;
 mod stacks;
 mod target;
+mod verdicts;
 pub(crate) mod warnings;
 
 pub use run::host;
@@ -113,7 +113,7 @@ impl Session<'_> {
         let mut last_flush = Instant::now();
         self.attach(observer)?;
         loop {
-            self.judge(observer)?;
+            self.give_verdicts(observer)?;
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
             self.await_calibration();
             self.refiner.grant_traps(&self.records.arena);
@@ -166,7 +166,7 @@ impl Session<'_> {
         while let Some(pid) = self.target.next(&self.records.arena) {
             let attached = match attached::announce(&mut self.records.arena, pid) {
                 Ok(Some(program)) => {
-                    self.judge(observer)?;
+                    self.give_verdicts(observer)?;
                     let arena = &self.records.arena;
                     let state = arena.modules()[program].state.load(Acquire);
                     match state == ModuleState::Wanted as u32 {

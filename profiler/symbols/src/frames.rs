@@ -10,7 +10,7 @@ use crate::load::Elf;
 
 /// A frame description entry.
 #[derive(Clone, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct FrameEntry {
     pub(crate) range: Range<u64>,
     /// The stack at its first instruction is that of a function just called. Otherwise it is a part of another
     /// function, to which that function jumps.
@@ -42,7 +42,7 @@ impl<'data> Frames<'data> {
 
     /// All readable entries, ascending by address. Entries after a damaged one are lost, which is no error: symbols
     /// remain.
-    pub(crate) fn all(&self) -> Vec<Frame> {
+    pub(crate) fn all(&self) -> Vec<FrameEntry> {
         let mut frames = Vec::new();
         let mut entries = self.section.entries(&self.bases);
         while let Ok(Some(entry)) = entries.next() {
@@ -54,7 +54,7 @@ impl<'data> Frames<'data> {
             };
             let range = fde.initial_address()..fde.end_address();
             if !range.is_empty() {
-                frames.push(Frame {
+                frames.push(FrameEntry {
                     range,
                     begins_called: self.begins_called(&fde),
                     offset: fde.offset(),
@@ -96,7 +96,7 @@ impl<'data> Frames<'data> {
 
     /// Whether the stack at `address`, inside `frame`, is that at the function's entry: a jump there can leave for
     /// another function.
-    pub(crate) fn stack_is_as_called(&self, frame: &Frame, address: u64) -> bool {
+    pub(crate) fn stack_is_as_called(&self, frame: &FrameEntry, address: u64) -> bool {
         let offset = gimli::EhFrameOffset(frame.offset);
         let fde = self
             .section

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 use crate::flow::{Flow, Transfer, TransferKind};
-use crate::frames::Frame;
+use crate::frames::FrameEntry;
 use crate::load::Image;
 use crate::symbols::{SymbolKind, Symbols};
 
@@ -119,7 +119,7 @@ pub(crate) fn cold_parent(name: &str) -> Option<&str> {
 }
 
 /// The parts of a module, ascending, disjoint.
-pub(crate) fn parts(image: &Image, symbols: &Symbols, frames: &[Frame]) -> Vec<Part> {
+pub(crate) fn parts(image: &Image, symbols: &Symbols, frames: &[FrameEntry]) -> Vec<Part> {
     let mut found: BTreeMap<u64, Part> = BTreeMap::new();
     let new = |address| Part {
         range: address..address,

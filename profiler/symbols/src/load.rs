@@ -1,11 +1,12 @@
 //! Reading an ELF file into memory, and the reasons why one cannot be profiled.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use evenkeel_wire::arch::{NAME, SUPPORTED};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{LittleEndian, Object, ObjectSection, ObjectSegment, elf};
+use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, elf};
 use thiserror::Error;
 
 use crate::arch::elf::{MACHINE, MACHINES_32};
@@ -364,4 +365,19 @@ fn text_sections(elf: &Elf<'_>, file_bytes: usize) -> Vec<Text> {
         .collect();
     text.sort_by_key(|text| text.addresses.start);
     text
+}
+
+/// Names that the ELF file at `path` defines for the loader, without versions. None of files that cannot be read.
+pub fn exported(path: &Path) -> HashSet<String> {
+    let Ok(file) = std::fs::File::open(path) else {
+        return HashSet::new();
+    };
+    let cache = ReadCache::new(file);
+    let Ok(elf) = ElfFile64::<LittleEndian, _>::parse(&cache) else {
+        return HashSet::new();
+    };
+    elf.dynamic_symbols()
+        .filter(|symbol| !symbol.is_undefined())
+        .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
+        .collect()
 }

@@ -9,7 +9,7 @@ use crate::arch::prologue::Entry;
 use crate::arch::scan::{self, ENTRY_BYTES_MAX};
 use crate::debug_files::{self, DebugFile, DebugNote, DebugSources};
 use crate::flow::Flow;
-use crate::frames::{Frame, Frames};
+use crate::frames::{FrameEntry, Frames};
 use crate::functions::{self, Function, FunctionKind, Functions};
 use crate::graph::Graph;
 use crate::lines::Lines;
@@ -28,7 +28,7 @@ pub struct Module {
     image: Image,
     pub(crate) symbols: Symbols,
     pub(crate) functions: Functions,
-    frames: Vec<Frame>,
+    frames: Vec<FrameEntry>,
     /// Targets of the linker's stubs, by the address of the stub.
     pub(crate) stubs: HashMap<u64, Callee>,
     slots: HashMap<u64, Slot>,

@@ -17,7 +17,7 @@
 //! Attribute [value]           Object, Label x 1-n
 //! EndKeyed [time, generation << 8 | n]   Object, Open x n
 //! ```
-//! A **stamp** is the plan's generation << 1 | whether the interval's probes were on. Above it an `End` has the interval's [`Keep`]. A line with an `Object` is a **group**: its
+//! A **stamp** is the plan's generation << 1 | whether the interval's probes were on. Above it an `End` has the interval's [`KeepRate`]. A line with an `Object` is a **group**: its
 //! records lie one behind the other in the ring, whatever handlers of signals record meanwhile. So do a `Begin` and its
 //! labels; a handler's calls may come between the `Open`s and their `End`.
 //!
@@ -29,8 +29,8 @@ mod text;
 pub use decode::{Decoder, Sink};
 pub use text::Text;
 
-use crate::Kind;
-use crate::keeping::Keep;
+use crate::ObjectKind;
+use crate::keeping::KeepRate;
 use crate::record::{LABEL_CHUNK, Marker, Record};
 
 /// The plan under which an interval began.
@@ -67,7 +67,7 @@ pub struct Object {
     /// Equal where the objects are.
     pub key: u64,
     /// The kind of call.
-    pub kind: Kind,
+    pub kind: ObjectKind,
 }
 
 /// A call that is still running.
@@ -87,7 +87,7 @@ impl Record {
     }
 
     /// It ends.
-    pub const fn end_of_interval(at: u64, generation: u32, keep: Keep) -> Record {
+    pub const fn end_of_interval(at: u64, generation: u32, keep: KeepRate) -> Record {
         let stamp = Stamp {
             generation,
             probed: true,
@@ -168,7 +168,7 @@ pub enum Event<'a> {
         /// When it happened.
         at: u64,
         /// With which probability an interval of this latency was kept.
-        keep: Keep,
+        keep: KeepRate,
         /// The plan's generation now: another one than at the beginning means that the plan was changed under the interval.
         generation: u32,
         /// Calls still running, outermost first, at most `OPENS_AT_END_MAX`.
@@ -377,7 +377,7 @@ impl<'a> Event<'a> {
 fn interval(key: u64) -> Object {
     Object {
         key,
-        kind: Kind::Interval,
+        kind: ObjectKind::Interval,
     }
 }
 

@@ -9,24 +9,24 @@ use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::latencies::{LATENCY_CLASSES, latency_class};
 
-/// With which probability an interval is kept: 2^-k, with k up to [`Keep::LOG2_MAX`].
+/// With which probability an interval is kept: 2^-k, with k up to [`KeepRate::LOG2_MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Keep(u8);
+pub struct KeepRate(u8);
 
-impl Keep {
+impl KeepRate {
     /// Every one.
-    pub const ALL: Keep = Keep(0);
+    pub const ALL: KeepRate = KeepRate(0);
     /// The largest k: one interval in 1,024.
     pub const LOG2_MAX: u8 = 10;
     /// The largest weight.
-    pub const MOST: Keep = Keep(Keep::LOG2_MAX);
+    pub const MOST: KeepRate = KeepRate(KeepRate::LOG2_MAX);
 
     /// Weight 2^k. A k that no session writes keeps every interval.
-    pub const fn of_log2(k: u8) -> Keep {
-        if k <= Keep::LOG2_MAX {
-            Keep(k)
+    pub const fn of_log2(k: u8) -> KeepRate {
+        if k <= KeepRate::LOG2_MAX {
+            KeepRate(k)
         } else {
-            Keep::ALL
+            KeepRate::ALL
         }
     }
 
@@ -54,13 +54,13 @@ pub struct KeepTable {
 
 impl KeepTable {
     /// For an interval of this latency, ticks.
-    pub fn of(&self, ticks: u64) -> Keep {
+    pub fn of(&self, ticks: u64) -> KeepRate {
         let entry = self.log2_by_class.get(latency_class(ticks));
-        entry.map_or(Keep::ALL, |k| Keep::of_log2(k.load(Relaxed)))
+        entry.map_or(KeepRate::ALL, |k| KeepRate::of_log2(k.load(Relaxed)))
     }
 
     /// Sets the entry of a class.
-    pub fn set(&self, class: usize, keep: Keep) {
+    pub fn set(&self, class: usize, keep: KeepRate) {
         if let Some(entry) = self.log2_by_class.get(class) {
             entry.store(keep.log2(), Relaxed);
         }
@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn one_in_a_power_of_two_is_kept() {
-        for k in 0..=Keep::LOG2_MAX {
-            let keep = Keep::of_log2(k);
-            let kept = (0..1 << Keep::LOG2_MAX).filter(|&random| keep.keeps(random));
-            assert_eq!(kept.count() as u64 * keep.weight(), 1 << Keep::LOG2_MAX);
+        for k in 0..=KeepRate::LOG2_MAX {
+            let keep = KeepRate::of_log2(k);
+            let kept = (0..1 << KeepRate::LOG2_MAX).filter(|&random| keep.keeps(random));
+            assert_eq!(kept.count() as u64 * keep.weight(), 1 << KeepRate::LOG2_MAX);
         }
     }
 
@@ -86,9 +86,9 @@ mod tests {
         // SAFETY: atomic bytes; every value is valid.
         let table: KeepTable = unsafe { core::mem::transmute([0xa5_u8; LATENCY_CLASSES]) };
         for ticks in [0, 1, 1 << 20, u64::MAX] {
-            assert_eq!(table.of(ticks), Keep::ALL);
+            assert_eq!(table.of(ticks), KeepRate::ALL);
         }
-        table.set(latency_class(1 << 20), Keep::of_log2(3));
+        table.set(latency_class(1 << 20), KeepRate::of_log2(3));
         assert_eq!(table.of(1 << 20).weight(), 8);
     }
 }

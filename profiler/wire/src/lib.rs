@@ -51,14 +51,14 @@ pub use control::{
     Control, FAULT_FUNCTION_BYTES, FAULT_IN_FUNCTION, Fixed, Frozen, Mode, Module, ModuleState,
 };
 pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
-pub use keeping::{Keep, KeepTable};
+pub use keeping::{KeepRate, KeepTable};
 pub use latencies::{LATENCY_CLASSES, LatencyCounts, latency_class, latency_class_start};
 pub use plan::{Displaced, Form, Label, Members, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};
 pub use ring::{RingHeader, RingState};
 pub use stacks::{CopiedAt, CopyState, STACKS_LEN, StackCopy};
 pub use waiters::{WAITERS_LEN, Waiters};
-pub use waits::Kind;
+pub use waits::ObjectKind;
 
 /// First eight bytes of every arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"EVENKEEL");

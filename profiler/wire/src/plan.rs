@@ -58,7 +58,7 @@ pub enum Role {
     Gate = 4,
     /// A call inside the interval that has its label: the first such call gives the interval its class.
     Label = 5,
-    /// The call acquires a lock ([`crate::Kind::Named`]); the key is its address. Of this and the following roles,
+    /// The call acquires a lock ([`crate::ObjectKind::Named`]); the key is its address. Of this and the following roles,
     /// [`Probe::key_argument`] says where the key is; they are followed only where waits are.
     Acquire = 6,
     /// The call releases a lock.

@@ -49,7 +49,7 @@ pub enum Marker {
     LabelInteger = INTERVAL_FIRST + 2,
     /// A call entered at `start` is still running when the interval ends; outermost first. Payload: probe id.
     Open = INTERVAL_FIRST + 3,
-    /// The interval ended at `start`. Payload: [`crate::Keep`] << 33 | plan generation << 1 | 1.
+    /// The interval ended at `start`. Payload: [`crate::KeepRate`] << 33 | plan generation << 1 | 1.
     End = INTERVAL_FIRST + 4,
     /// Records were lost here, or a call's entry could not be matched to its return. Payload: how many, if known.
     Gap = INTERVAL_FIRST + 5,
@@ -58,7 +58,7 @@ pub enum Marker {
     /// A call that blocked, written when it returned: began at `start`, payload its duration. [`Marker::Object`] follows,
     /// for a condition variable a second one (see [`crate::event`] for this and all of the following).
     Wait = MARKER_FIRST,
-    /// The object of the record before it: its key in `start`. Payload: a [`crate::waits::Kind`].
+    /// The object of the record before it: its key in `start`. Payload: a [`crate::waits::ObjectKind`].
     Object = MARKER_FIRST + 1,
     /// The thread is about to release or signal something, at `start`. [`Marker::Object`] follows, then the calls
     /// open at that moment as [`Marker::Open`], outermost first. Payload: how many.

@@ -12,11 +12,11 @@
 //! Calls of a hooked process are recorded on every thread from its first group on, whether it works
 //! for an interval or not, so that a waker's functions are known; not in [`crate::Mode::IntervalsOnly`]. A call that was
 //! running when its thread was first seen is missing, as where no waits are followed. A thread's ring begins with `Dequeue` of
-//! [`Kind::Thread`] if the C library created the thread, or if `fork` created the process; it ends with `Wake` of
-//! [`Kind::Join`].
+//! [`ObjectKind::Thread`] if the C library created the thread, or if `fork` created the process; it ends with `Wake` of
+//! [`ObjectKind::Join`].
 //!
 //! **Pairing.** A wait of thread T for an object that ended at t is paired with a wake by another thread: the last
-//! one at or before t with the same key and a matching kind ([`Kind::woken_by`]). A wake says that somebody *may* be
+//! one at or before t with the same key and a matching kind ([`ObjectKind::woken_by`]). A wake says that somebody *may* be
 //! waiting, so not every wake ends a wait. It may precede the beginning of the wait that it ends, because it is
 //! written before the release. For the same reason its record is in its ring before the waiter continues. A reader of
 //! the waiter's record finds the waker's at its next look at all rings. There is one exception. A wait that began
@@ -29,7 +29,7 @@
 //! `Wait` if another thread wants the mutex. The `Wait` has two objects, the condition and then the mutex; it ended
 //! by the later of the two wakes.
 //!
-//! **A wait that ended by its time limit** is of [`Kind::Timer`], with the key of the object. A pure sleep has key 0.
+//! **A wait that ended by its time limit** is of [`ObjectKind::Timer`], with the key of the object. A pure sleep has key 0.
 //! A poll that found several descriptors ready names the first.
 //!
 //! **Keys** are equal where the objects are. A key is an address, mixed with the process for private memory, and with
@@ -46,7 +46,7 @@ pub const OPEN_MAX: usize = 64;
 /// Kinds of objects that a thread waits for, or releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum ObjectKind {
     /// A mutex.
     Mutex = 1,
     /// A read-write lock, to read or to write.
@@ -99,53 +99,55 @@ pub enum Kind {
     Collection = 25,
 }
 
-impl Kind {
+impl ObjectKind {
     /// All kinds.
-    pub const ALL: [Kind; 25] = [
-        Kind::Mutex,
-        Kind::ReadWrite,
-        Kind::Condition,
-        Kind::Semaphore,
-        Kind::Barrier,
-        Kind::Spin,
-        Kind::Join,
-        Kind::Futex,
-        Kind::Pipe,
-        Kind::Socket,
-        Kind::Event,
-        Kind::Signal,
-        Kind::MessageQueue,
-        Kind::Poll,
-        Kind::Timer,
-        Kind::File,
-        Kind::Child,
-        Kind::Named,
-        Kind::Task,
-        Kind::Thread,
-        Kind::Interval,
-        Kind::Unannounced,
-        Kind::Monitor,
-        Kind::Park,
-        Kind::Collection,
+    pub const ALL: [ObjectKind; 25] = [
+        ObjectKind::Mutex,
+        ObjectKind::ReadWrite,
+        ObjectKind::Condition,
+        ObjectKind::Semaphore,
+        ObjectKind::Barrier,
+        ObjectKind::Spin,
+        ObjectKind::Join,
+        ObjectKind::Futex,
+        ObjectKind::Pipe,
+        ObjectKind::Socket,
+        ObjectKind::Event,
+        ObjectKind::Signal,
+        ObjectKind::MessageQueue,
+        ObjectKind::Poll,
+        ObjectKind::Timer,
+        ObjectKind::File,
+        ObjectKind::Child,
+        ObjectKind::Named,
+        ObjectKind::Task,
+        ObjectKind::Thread,
+        ObjectKind::Interval,
+        ObjectKind::Unannounced,
+        ObjectKind::Monitor,
+        ObjectKind::Park,
+        ObjectKind::Collection,
     ];
 
     /// The kind of a [`crate::Marker::Object`] record's payload.
-    pub fn from_payload(payload: u64) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|&kind| kind as u64 == payload)
+    pub fn from_payload(payload: u64) -> Option<ObjectKind> {
+        ObjectKind::ALL
+            .into_iter()
+            .find(|&kind| kind as u64 == payload)
     }
 
     /// Whether a wait of this kind can end by a wake of the `other`: a poll ends by what arrives at any descriptor.
-    pub fn woken_by(self, other: Kind) -> bool {
+    pub fn woken_by(self, other: ObjectKind) -> bool {
         let descriptor = matches!(
             other,
-            Kind::Pipe
-                | Kind::Socket
-                | Kind::Event
-                | Kind::Signal
-                | Kind::MessageQueue
-                | Kind::Timer
+            ObjectKind::Pipe
+                | ObjectKind::Socket
+                | ObjectKind::Event
+                | ObjectKind::Signal
+                | ObjectKind::MessageQueue
+                | ObjectKind::Timer
         );
-        self == other || self == Kind::Poll && descriptor
+        self == other || self == ObjectKind::Poll && descriptor
     }
 }
 
@@ -155,10 +157,10 @@ mod tests {
 
     #[test]
     fn kinds_come_back_from_their_payloads() {
-        for (i, kind) in Kind::ALL.into_iter().enumerate() {
+        for (i, kind) in ObjectKind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, i + 1);
-            assert_eq!(Kind::from_payload(kind as u64), Some(kind));
+            assert_eq!(ObjectKind::from_payload(kind as u64), Some(kind));
         }
-        assert_eq!(Kind::from_payload(0), None);
+        assert_eq!(ObjectKind::from_payload(0), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use evenkeel_wire::event::{Sink, Stamp};
 use evenkeel_wire::record::{DURATION_BITS, LABEL_MAX, MARKER_FIRST, PROBE_ID_MASK};
-use evenkeel_wire::{Decoder, Event, Keep, Kind, LabelValue, Object, Open, Record};
+use evenkeel_wire::{Decoder, Event, KeepRate, LabelValue, Object, ObjectKind, Open, Record};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ struct Part {
     key: u64,
     payload: u64,
     generation: u32,
-    keep: Keep,
+    keep: KeepRate,
     flag: bool,
     kinds: [usize; 2],
     text: Vec<u8>,
@@ -23,10 +23,10 @@ struct Part {
 
 fn parts() -> impl Strategy<Value = Part> {
     let open = (any::<u64>(), 0..MARKER_FIRST).prop_map(|(start, probe)| Open { start, probe });
-    let kinds = [0..Kind::ALL.len(), 0..Kind::ALL.len()];
+    let kinds = [0..ObjectKind::ALL.len(), 0..ObjectKind::ALL.len()];
     let numbers = (any::<u64>(), any::<u64>(), 0u64..1 << DURATION_BITS);
     let text = vec(1u8..=255, 1..=LABEL_MAX);
-    let keep = (0..=Keep::LOG2_MAX).prop_map(Keep::of_log2);
+    let keep = (0..=KeepRate::LOG2_MAX).prop_map(KeepRate::of_log2);
     let plan = (any::<u32>(), keep);
     let rest = (plan, any::<bool>(), kinds, text, vec(open, 0..=64));
     (0u8..15, numbers, rest).prop_map(
@@ -61,11 +61,11 @@ impl Part {
         };
         let object = Object {
             key,
-            kind: Kind::ALL[self.kinds[0]],
+            kind: ObjectKind::ALL[self.kinds[0]],
         };
         let second = Object {
             key: self.payload,
-            kind: Kind::ALL[self.kinds[1]],
+            kind: ObjectKind::ALL[self.kinds[1]],
         };
         let open = &self.open[..];
         let label = match self.kinds[0] % 3 {
@@ -201,7 +201,7 @@ fn fields_lie_where_recordings_have_them() {
     };
     let object = Object {
         key: 7,
-        kind: Kind::Mutex,
+        kind: ObjectKind::Mutex,
     };
     let open = [Open {
         start: 900,
@@ -214,16 +214,16 @@ fn fields_lie_where_recordings_have_them() {
     assert_eq!(records(Event::Begin { at, stamp }), [(1000, 7, 0xf_fff0)]);
     let end = Event::End {
         at,
-        keep: Keep::ALL,
+        keep: KeepRate::ALL,
         generation: 3,
         open: &open,
     };
     assert_eq!(records(end), [(900, 5, 0xf_fff3), (1000, 7, 0xf_fff4)]);
-    let end = Record::end_of_interval(at, 3, Keep::of_log2(6));
+    let end = Record::end_of_interval(at, 3, KeepRate::of_log2(6));
     assert_eq!(end.duration(), 6 << 33 | 7);
     // A weight that no session writes.
     let impossible = Record::new(at, 200 << 33 | 7, 0xf_fff4);
-    let all = Record::end_of_interval(at, 3, Keep::ALL);
+    let all = Record::end_of_interval(at, 3, KeepRate::ALL);
     assert_eq!(decoded(&[impossible], &[1]), decoded(&[all], &[1]));
     let wake = Event::Wake {
         at,

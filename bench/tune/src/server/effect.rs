@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Failure;
 use crate::error::Error;
-use crate::race::Setting;
+use crate::race::NameAndValue;
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -29,13 +29,13 @@ pub(super) const LIMITS: Limits = Limits {
 /// # Errors
 /// [`Failure::Refused`] if a wanted value does not hold in time, [`Failure::Broken`] if a found one does not, or `interrupted` was set.
 pub(super) fn settle(
-    wanted: &[Setting],
-    found: &[Setting],
+    wanted: &[NameAndValue],
+    found: &[NameAndValue],
     limits: Limits,
     interrupted: &AtomicBool,
-    mut differing: impl FnMut(&[Setting]) -> Result<Option<String>, Error>,
+    mut differing: impl FnMut(&[NameAndValue]) -> Result<Option<String>, Error>,
 ) -> Result<(), Failure> {
-    let mut wait = |settings: &[Setting], limit: Duration| match settings {
+    let mut wait = |settings: &[NameAndValue], limit: Duration| match settings {
         [] => Ok(None),
         settings => until(limit, interrupted, || differing(settings)),
     };
@@ -78,7 +78,7 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    fn setting(name: &str) -> Vec<Setting> {
+    fn setting(name: &str) -> Vec<NameAndValue> {
         vec![(name.to_owned(), "1".to_owned())]
     }
 

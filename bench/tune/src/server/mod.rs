@@ -18,7 +18,7 @@ use evenkeel_drive::target::{Target, TextRow};
 use crate::error::{During, Error};
 use crate::journal::{Change, Journal};
 use crate::knobs::{Needs, TargetKind, same_value};
-use crate::race::Setting;
+use crate::race::NameAndValue;
 use effect::{LIMITS, settle, until};
 
 /// Time limit until a restarted server answers.
@@ -59,7 +59,7 @@ pub struct Server {
     /// States of the changeable settings.
     states: BTreeMap<String, State>,
     /// Settings that differ from those found.
-    active: Vec<Setting>,
+    active: Vec<NameAndValue>,
     journal: Option<Journal>,
     /// Restarts a server that is not ours.
     restart_command: Option<String>,
@@ -123,14 +123,14 @@ impl Server {
 
     /// Whether a change to these settings restarts the server.
     #[must_use]
-    pub fn restarts(&self, settings: &[Setting]) -> bool {
+    pub fn restarts(&self, settings: &[NameAndValue]) -> bool {
         self.restarting(settings) != self.restarting(&self.active)
     }
 
     /// The settings among these that need a restart.
     #[must_use]
-    pub fn restarting(&self, settings: &[Setting]) -> Vec<Setting> {
-        let needs = |(name, _): &&Setting| {
+    pub fn restarting(&self, settings: &[NameAndValue]) -> Vec<NameAndValue> {
+        let needs = |(name, _): &&NameAndValue| {
             self.state(name)
                 .is_some_and(|state| state.needs != Needs::Reload)
         };
@@ -144,7 +144,7 @@ impl Server {
     pub fn apply(
         &mut self,
         target: &mut Target,
-        settings: &[Setting],
+        settings: &[NameAndValue],
         restart: bool,
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
@@ -161,16 +161,16 @@ impl Server {
     fn try_apply(
         &mut self,
         target: &mut Target,
-        settings: &[Setting],
+        settings: &[NameAndValue],
         restart: bool,
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
         let must_restart = self.restarts(settings) || restart;
         let is_private = target.server().is_some();
         // A private server is given what needs a restart as arguments, and a restart forgets what was set on MariaDB while it ran.
-        let by_sql = |server: &Server, settings: &[Setting]| -> Vec<Setting> {
+        let by_sql = |server: &Server, settings: &[NameAndValue]| -> Vec<NameAndValue> {
             let restarting = server.restarting(settings);
-            let own = |one: &&Setting| !(is_private && restarting.contains(one));
+            let own = |one: &&NameAndValue| !(is_private && restarting.contains(one));
             settings.iter().filter(own).cloned().collect()
         };
         let (wanted, mut active) = (by_sql(self, settings), by_sql(self, &self.active.clone()));
@@ -282,7 +282,7 @@ impl Server {
     fn restart(
         &self,
         target: &mut Target,
-        settings: &[Setting],
+        settings: &[NameAndValue],
         is_private: bool,
     ) -> Result<(), Failure> {
         if !is_private {
@@ -321,20 +321,22 @@ impl Server {
     fn wait(
         &self,
         target: &Target,
-        settings: &[Setting],
-        before: &[Setting],
+        settings: &[NameAndValue],
+        before: &[NameAndValue],
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
-        let is_back = |(name, _): &&Setting| !settings.iter().any(|(wanted, _)| wanted == name);
-        let found = |(name, _): &Setting| Some((name.clone(), self.state(name)?.value.clone()));
-        let found: Vec<Setting> = before.iter().filter(is_back).filter_map(found).collect();
+        let is_back =
+            |(name, _): &&NameAndValue| !settings.iter().any(|(wanted, _)| wanted == name);
+        let found =
+            |(name, _): &NameAndValue| Some((name.clone(), self.state(name)?.value.clone()));
+        let found: Vec<NameAndValue> = before.iter().filter(is_back).filter_map(found).collect();
         settle(settings, &found, LIMITS, interrupted, |wanted| {
             self.differing(target, wanted)
         })
     }
 
     /// The first of some settings that has another value on the server, in words.
-    fn differing(&self, target: &Target, wanted: &[Setting]) -> Result<Option<String>, Error> {
+    fn differing(&self, target: &Target, wanted: &[NameAndValue]) -> Result<Option<String>, Error> {
         let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
         let values = match self.kind {
             TargetKind::Postgres => postgres::values(target, &names)?,

@@ -7,7 +7,7 @@ use evenkeel_wire::record::LABEL_MAX;
 
 use crate::arena;
 use crate::jvm::vm::{Jni, Object};
-use crate::labels::Found;
+use crate::labels::FoundLabel;
 
 /// Bytes of modified UTF-8 that a character takes, at most.
 const CHARACTER: usize = 3;
@@ -15,15 +15,15 @@ const CHARACTER: usize = 3;
 pub const BUFFER: usize = LABEL_MAX * CHARACTER + 1;
 
 /// The label of a string, copied into `buffer`. No string is a label that could not be read.
-pub fn text(jni: Jni, string: Object, buffer: &mut [MaybeUninit<u8>; BUFFER]) -> Found {
+pub fn text(jni: Jni, string: Object, buffer: &mut [MaybeUninit<u8>; BUFFER]) -> FoundLabel {
     let Some(characters) = jni.string_len(string) else {
         arena::get().control().labels_unread.fetch_add(1, Relaxed);
-        return Found::Nothing;
+        return FoundLabel::Nothing;
     };
     let characters = characters.min(LABEL_MAX);
     let written = buffer.as_mut_ptr().cast::<u8>();
     let len = jni.string_bytes(string, characters, written);
-    Found::text(written as u64, whole_characters(written, len))
+    FoundLabel::text(written as u64, whole_characters(written, len))
 }
 
 /// Bytes up to [`LABEL_MAX`] that end with a character's end.

@@ -36,7 +36,7 @@ mod waits;
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::MaybeUninit;
 
-use crate::labels::Found;
+use crate::labels::FoundLabel;
 use evenkeel_wire::jvm::UNPARKS;
 use vm::{Jni, Object, Vm};
 
@@ -93,7 +93,7 @@ extern "system" fn agent_at(_jni: *mut c_void, _class: Object) -> i64 {
 /// Native method of the helper class.
 #[unsafe(export_name = "Java_java_lang_EvenkeelProbe_enter0")]
 extern "system" fn enter(jni: *mut c_void, _class: Object, probe: i32) -> i32 {
-    probes::enter(Jni(jni), probe as u32, || Found::Nothing)
+    probes::enter(Jni(jni), probe as u32, || FoundLabel::Nothing)
 }
 
 /// Native method of the helper class.
@@ -104,7 +104,7 @@ extern "system" fn enter_with_number(
     probe: i32,
     label: i64,
 ) -> i32 {
-    probes::enter(Jni(jni), probe as u32, || Found::Integer(label as u64))
+    probes::enter(Jni(jni), probe as u32, || FoundLabel::Integer(label as u64))
 }
 
 /// Native method of the helper class. The text is copied only for an interval that is recorded.

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_patch::thread;
 use evenkeel_wire::jvm::{JavaWait, ON};
-use evenkeel_wire::{Kind, Record, now_ticks};
+use evenkeel_wire::{ObjectKind, Record, now_ticks};
 
 use crate::jvm::stack::JavaStack;
 use crate::jvm::{reserved, switches};
@@ -71,7 +71,7 @@ fn record(stack: &mut JavaStack, now: u64, ended: u64) {
         let begin = begin.max(stack.settled);
         if let Some(id) = probe.filter(|_| begin < end) {
             stack.settled = end;
-            groups::wait(&[(Kind::Collection, local(1))], begin, end);
+            groups::wait(&[(ObjectKind::Collection, local(1))], begin, end);
             rings::call(thread::current(), Record::new(begin, end - begin, id));
         }
     }

@@ -11,7 +11,7 @@ use crate::jvm::environment::watched;
 use crate::jvm::stack::{self, Call, JavaStack};
 use crate::jvm::vm::Jni;
 use crate::jvm::{pauses, switches, waits};
-use crate::labels::Found;
+use crate::labels::FoundLabel;
 use crate::verdict::is_over;
 use crate::{code_state, intervals, rings, threads};
 
@@ -19,7 +19,7 @@ use crate::{code_state, intervals, rings, threads};
 const NOTHING: i32 = -1;
 
 /// Enters a probe by its number in Java code: a token, or -1. `label` finds the label of an interval that is recorded.
-pub fn enter(jni: Jni, number: u32, label: impl FnOnce() -> Found) -> i32 {
+pub fn enter(jni: Jni, number: u32, label: impl FnOnce() -> FoundLabel) -> i32 {
     let Some(id) = switches::probe_of(number) else {
         return NOTHING;
     };
@@ -54,7 +54,7 @@ fn role(arena: Arena, id: u32) -> Option<Role> {
 }
 
 /// The thread is in no interval: one begins here, or nothing does.
-fn begin(jni: Jni, id: u32, label: impl FnOnce() -> Found) -> Option<i32> {
+fn begin(jni: Jni, id: u32, label: impl FnOnce() -> FoundLabel) -> Option<i32> {
     let arena = arena::get();
     if !arena.is_mapped() || code_state::detached() {
         return None;

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 use evenkeel_patch::thread;
 use evenkeel_wire::jvm::JavaWait;
 use evenkeel_wire::waits::OPEN_MAX;
-use evenkeel_wire::{Kind, Open, now_ticks};
+use evenkeel_wire::{ObjectKind, Open, now_ticks};
 
 use crate::jvm::environment::jvmti;
 use crate::jvm::stack::{self, Call, JavaStack, Waiting};
@@ -84,7 +84,7 @@ pub fn unpark(jni: Jni, other: Object) {
         (place.start, place.probe) = (call.start, call.id);
         len += 1;
     }
-    groups::wake_in(Kind::Park, local(number), now, &open[..len]);
+    groups::wake_in(ObjectKind::Park, local(number), now, &open[..len]);
 }
 
 fn parked(number: u64) -> &'static AtomicU32 {
@@ -109,11 +109,11 @@ pub fn leave(stack: &mut JavaStack, call: Call, now: u64) {
     }
 }
 
-fn object(wait: JavaWait) -> Kind {
+fn object(wait: JavaWait) -> ObjectKind {
     match wait {
-        JavaWait::Collection => Kind::Collection,
-        JavaWait::Monitor => Kind::Monitor,
-        JavaWait::Notified => Kind::Condition,
-        JavaWait::Parked => Kind::Park,
+        JavaWait::Collection => ObjectKind::Collection,
+        JavaWait::Monitor => ObjectKind::Monitor,
+        JavaWait::Notified => ObjectKind::Condition,
+        JavaWait::Parked => ObjectKind::Park,
     }
 }

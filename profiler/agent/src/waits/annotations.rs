@@ -8,7 +8,7 @@ use evenkeel_patch::arch::here;
 use evenkeel_patch::thread::current;
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::record::LABEL_MAX;
-use evenkeel_wire::{Event, Kind, LabelValue, Mode};
+use evenkeel_wire::{Event, LabelValue, Mode, ObjectKind};
 
 use super::groups::{self, recorder};
 use super::objects::named_by_user;
@@ -195,10 +195,10 @@ fn set_work(thread: &mut Thread, key: u64, at: u64) {
 
 /// A task is put into a queue.
 pub fn enqueue_task(key: u64, at: u64) {
-    groups::enqueue(Kind::Task, key, at);
+    groups::enqueue(ObjectKind::Task, key, at);
 }
 
 /// A task is taken out of a queue.
 pub fn dequeue_task(key: u64, at: u64) {
-    groups::dequeue(Kind::Task, key, at);
+    groups::dequeue(ObjectKind::Task, key, at);
 }

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::pthread_barrier_t;
 
 use super::objects::Object;
@@ -17,7 +17,7 @@ const SHARED_AT: usize = 12;
 fn object(barrier: *const pthread_barrier_t) -> Object {
     // SAFETY: the caller's barrier.
     let shared = unsafe { barrier.byte_add(SHARED_AT).cast::<c_int>().read_volatile() };
-    Object::at(Kind::Barrier, barrier, shared != 0)
+    Object::at(ObjectKind::Barrier, barrier, shared != 0)
 }
 
 interpose! {

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use evenkeel_patch::kernel;
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use evenkeel_wire::now_ticks;
 use libc::{id_t, idtype_t, pid_t, rusage, siginfo_t};
 
@@ -20,7 +20,7 @@ fn wait_for(real: impl FnOnce() -> pid_t) -> pid_t {
     }
     sleeping_for(
         real,
-        |&child| Object::of(Kind::Child, objects::child_key(child)),
+        |&child| Object::of(ObjectKind::Child, objects::child_key(child)),
         |&child| match child {
             0 => Ended::Never,
             child => Ended::by_errno(child as isize),
@@ -36,7 +36,7 @@ fn wait_id(info: *const siginfo_t, real: impl FnOnce() -> c_int) -> c_int {
     let child = || unsafe { info.as_ref().map_or(0, |info| info.si_pid()) };
     sleeping_for(
         real,
-        |_| Object::of(Kind::Child, objects::child_key(child())),
+        |_| Object::of(ObjectKind::Child, objects::child_key(child())),
         |&result| Ended::by_errno(result as isize),
     )
 }
@@ -45,7 +45,7 @@ fn wait_id(info: *const siginfo_t, real: impl FnOnce() -> c_int) -> c_int {
 fn end() {
     if table().is_some() && objects::is_own_process() {
         let own = objects::child_key(kernel::process_id());
-        releasing::record_release(Object::of(Kind::Child, own), now_ticks());
+        releasing::record_release(Object::of(ObjectKind::Child, own), now_ticks());
     }
 }
 

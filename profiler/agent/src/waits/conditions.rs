@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 
 use super::mutexes;
@@ -15,7 +15,7 @@ use crate::interpose::interpose;
 
 /// Where glibc keeps whether a condition variable is shared changed over time: all are taken for shared.
 fn object(condition: *const pthread_cond_t) -> Object {
-    Object::at(Kind::Condition, condition, true)
+    Object::at(ObjectKind::Condition, condition, true)
 }
 
 /// Waits: releases the mutex, waits for the condition, acquires the mutex. The thread is counted in for both, as it

@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 use evenkeel_patch::thread;
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use evenkeel_wire::now_ticks;
 use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
 
@@ -55,7 +55,7 @@ static FORKED: AtomicU64 = AtomicU64::new(0);
 
 fn fresh_key() -> u64 {
     mix(
-        local(Kind::Thread as u64),
+        local(ObjectKind::Thread as u64),
         CREATED.fetch_add(1, Relaxed) + 1,
     )
 }
@@ -84,13 +84,13 @@ extern "C" fn began(start: &ThreadStart) -> Routine {
     keeping_errno(|| {
         // Also where nothing is recorded now: its end may be waited for when something is.
         threads::watch_end();
-        groups::dequeue(Kind::Thread, key, now_ticks());
+        groups::dequeue(ObjectKind::Thread, key, now_ticks());
     });
     routine
 }
 
 fn record_creation(key: u64) {
-    keeping_errno(|| groups::enqueue(Kind::Thread, key, now_ticks()));
+    keeping_errno(|| groups::enqueue(ObjectKind::Thread, key, now_ticks()));
 }
 
 /// The process is about to fork.
@@ -118,7 +118,7 @@ pub fn after_fork_in_child() {
     }
     let key = FORKED.swap(0, Relaxed);
     if key != 0 {
-        groups::dequeue(Kind::Thread, key, now_ticks());
+        groups::dequeue(ObjectKind::Thread, key, now_ticks());
     }
 }
 
@@ -130,11 +130,14 @@ pub fn before_end() {
     waiting::forget(thread::current(), true);
     // SAFETY: no arguments.
     let own = unsafe { libc::pthread_self() };
-    groups::wake(Kind::Join, join_object(own).key(), now_ticks());
+    groups::wake(ObjectKind::Join, join_object(own).key(), now_ticks());
 }
 
 fn join_object(thread: pthread_t) -> Object {
-    Object::of(Kind::Join, mix(local(Kind::Join as u64), thread))
+    Object::of(
+        ObjectKind::Join,
+        mix(local(ObjectKind::Join as u64), thread),
+    )
 }
 
 /// Waits for the end of a thread, if it has not ended.

@@ -1,6 +1,6 @@
 //! The file of a descriptor, as an object that threads wait for and wake each other by.
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 
 use super::mix::mix;
 use super::objects::Object;
@@ -12,7 +12,7 @@ const ROOM: u64 = 1;
 #[derive(Clone, Copy)]
 pub struct Descriptor {
     /// The kind of file.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// Key of what can be read from it: bytes, connections, a counter, signals.
     pub input: u64,
     /// Key of what is written to it, as its readers have it.
@@ -23,7 +23,7 @@ impl Descriptor {
     /// Whether a writer may have to wait for a reader. Pipes and sockets have a capacity. An event descriptor's
     /// counter has 64 bits, which programs do not fill (eventfd(2)), so that a write only wakes.
     pub fn fills_up(self) -> bool {
-        matches!(self.kind, Kind::Pipe | Kind::Socket)
+        matches!(self.kind, ObjectKind::Pipe | ObjectKind::Socket)
     }
 
     /// The object that a reader waits for.

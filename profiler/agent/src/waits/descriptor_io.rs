@@ -5,7 +5,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use evenkeel_wire::now_ticks;
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
@@ -58,7 +58,7 @@ fn give<R: Outcome>(number: c_int, real: impl FnOnce() -> R) -> R {
     let Some(to) = known(number) else {
         return real();
     };
-    if to.kind == Kind::File {
+    if to.kind == ObjectKind::File {
         return sleeping(table, &[to.outgoing()], real, R::ended);
     }
     if !to.fills_up() {
@@ -95,7 +95,7 @@ unsafe fn arrives_at<R>(
     // SAFETY: the caller's address.
     match unsafe { sockets::key_of_address(address, len, datagram) } {
         None => real(),
-        Some(key) => arrives(table, Object::of(Kind::Socket, key), real),
+        Some(key) => arrives(table, Object::of(ObjectKind::Socket, key), real),
     }
 }
 
@@ -103,7 +103,7 @@ unsafe fn arrives_at<R>(
 fn ends(number: c_int) {
     let Some(table) = table() else { return };
     if let Some(to) = keeping_errno(|| describe_known(number))
-        && to.kind != Kind::File
+        && to.kind != ObjectKind::File
     {
         arrives(table, to.outgoing(), || {});
         record_if_waited_for(table, to.room_made());

@@ -12,7 +12,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 use evenkeel_patch::kernel;
-use evenkeel_wire::{Kind, now_ticks};
+use evenkeel_wire::{ObjectKind, now_ticks};
 
 use super::descriptor::Descriptor;
 use super::fdinfo::FdInfo;
@@ -54,7 +54,7 @@ impl Known {
         }
         let file = self.file.load(Acquire);
         let found = self.get(file).filter(|_| file != 0)?;
-        (found.kind == Kind::Socket).then_some(found)
+        (found.kind == ObjectKind::Socket).then_some(found)
     }
 
     fn get(&self, file: u64) -> Option<Descriptor> {
@@ -62,7 +62,7 @@ impl Known {
             return None;
         }
         let found = Descriptor {
-            kind: Kind::from_payload(self.kind.load(Relaxed).into())?,
+            kind: ObjectKind::from_payload(self.kind.load(Relaxed).into())?,
             input: self.input.load(Relaxed),
             output: self.output.load(Relaxed),
         };
@@ -94,8 +94,8 @@ pub fn describe(number: c_int) -> Option<Descriptor> {
         return Some(found);
     }
     let found = match status.st_mode & libc::S_IFMT {
-        libc::S_IFIFO => one_way(Kind::Pipe, file),
-        libc::S_IFREG | libc::S_IFBLK | libc::S_IFDIR => one_way(Kind::File, file),
+        libc::S_IFIFO => one_way(ObjectKind::Pipe, file),
+        libc::S_IFREG | libc::S_IFBLK | libc::S_IFDIR => one_way(ObjectKind::File, file),
         // A socket that is not connected may become so: only what cannot change is remembered.
         libc::S_IFSOCK => sockets::describe(number, status.st_ino)?,
         0 => anonymous(number)?,
@@ -113,7 +113,7 @@ pub fn describe_known(number: c_int) -> Option<Descriptor> {
     let status = kernel::file_status(number)?;
     let file = tag(&status);
     if status.st_mode & libc::S_IFMT == libc::S_IFIFO {
-        return Some(one_way(Kind::Pipe, file));
+        return Some(one_way(ObjectKind::Pipe, file));
     }
     known(number)?.get(file)
 }
@@ -127,7 +127,7 @@ fn known(number: c_int) -> Option<&'static Known> {
     KNOWN.get(usize::try_from(number).ok()?)
 }
 
-fn one_way(kind: Kind, key: u64) -> Descriptor {
+fn one_way(kind: ObjectKind, key: u64) -> Descriptor {
     Descriptor {
         kind,
         input: key,
@@ -149,14 +149,20 @@ fn anonymous(number: c_int) -> Option<Descriptor> {
         let line = info.next()?;
         if let Some(id) = line.strip_prefix(b"eventfd-id:") {
             let id = id.iter().fold(0, |id, &digit| mix(id, digit.into()));
-            return Some(one_way(Kind::Event, mix(Kind::Event as u64, id)));
+            return Some(one_way(
+                ObjectKind::Event,
+                mix(ObjectKind::Event as u64, id),
+            ));
         }
         if line.starts_with(b"sigmask:") {
             SIGNALS.fetch_add(1, Relaxed);
-            return Some(one_way(Kind::Signal, objects::signal_key()));
+            return Some(one_way(ObjectKind::Signal, objects::signal_key()));
         }
         if line.starts_with(b"clockid:") {
-            return Some(one_way(Kind::Timer, mix(Kind::Timer as u64, number as u64)));
+            return Some(one_way(
+                ObjectKind::Timer,
+                mix(ObjectKind::Timer as u64, number as u64),
+            ));
         }
     }
 }
@@ -170,7 +176,7 @@ pub fn after_fork_in_child() {
         return;
     }
     for known in &KNOWN {
-        if known.kind.load(Relaxed) == Kind::Signal as u32 {
+        if known.kind.load(Relaxed) == ObjectKind::Signal as u32 {
             known.file.store(0, Release);
         }
     }

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::{iovec, off_t, size_t, ssize_t};
 
 use super::descriptors::describe;
@@ -17,7 +17,7 @@ fn at_device<R>(file: c_int, real: impl FnOnce() -> R) -> R {
     }
     let object = |_: &R| {
         let key = describe(file).map_or(0, |found| found.input);
-        Object::of(Kind::File, key)
+        Object::of(ObjectKind::File, key)
     };
     sleeping_for(real, object, |_| Ended::Woken)
 }

@@ -4,7 +4,7 @@
 
 use core::ffi::{c_int, c_long};
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 
 use super::objects::Object;
 use super::releasing::releasing;
@@ -53,7 +53,7 @@ pub extern "C" fn futex(call: &Call) -> c_long {
     let Some(table) = table() else { return real() };
     let operation = b as c_int;
     let shared = operation & libc::FUTEX_PRIVATE_FLAG == 0;
-    let object = Object::at(Kind::Futex, a as *const u32, shared);
+    let object = Object::at(ObjectKind::Futex, a as *const u32, shared);
     match does(operation) {
         Does::Waits => wait(table, object, real),
         Does::Wakes => releasing(table, object, real),

@@ -2,14 +2,14 @@
 
 use core::sync::atomic::Ordering::*;
 
+use evenkeel_patch::arch::here;
 use evenkeel_patch::{Thread, thread};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::waits::OPEN_MAX;
-use evenkeel_wire::{Event, Kind, Mode, Object, Open};
+use evenkeel_wire::{CopiedAt, Event, Mode, Object, ObjectKind, Open};
 
-use super::stacks;
 use crate::verdict::is_over;
-use crate::{arena, code_state, intervals, rings, threads};
+use crate::{arena, code_state, intervals, rings, stack_copies, threads};
 
 /// The calling thread, ready to record. `None`: it cannot, or the session is over.
 ///
@@ -40,7 +40,7 @@ pub fn recorder(now: u64) -> Option<&'static mut Thread> {
 }
 
 /// Writes that the thread waited from `start` to `end`, for one object or two.
-pub fn wait(waited_for: &[(Kind, u64)], start: u64, end: u64) {
+pub fn wait(waited_for: &[(ObjectKind, u64)], start: u64, end: u64) {
     let Some(thread) = recorder(end) else { return };
     let mut objects = [None; 2];
     for (object, &(kind, key)) in objects.iter_mut().zip(waited_for) {
@@ -57,7 +57,7 @@ pub fn wait(waited_for: &[(Kind, u64)], start: u64, end: u64) {
 }
 
 /// Writes that a task was taken up, or that a thread begins to run.
-pub fn dequeue(kind: Kind, key: u64, at: u64) {
+pub fn dequeue(kind: ObjectKind, key: u64, at: u64) {
     if let Some(thread) = recorder(now_ticks()) {
         let object = Object { key, kind };
         rings::event(thread, Event::Dequeue { at, object });
@@ -100,13 +100,13 @@ pub fn end_while_counting(key: u64, at: u64) {
 }
 
 /// Writes that a task is put into a queue, or a thread or process created.
-pub fn enqueue(kind: Kind, key: u64, at: u64) {
+pub fn enqueue(kind: ObjectKind, key: u64, at: u64) {
     let object = Object { key, kind };
     with_open(at, |open| Event::Enqueue { at, object, open });
 }
 
 /// Writes that the thread is about to release something while these calls are open.
-pub fn wake_in(kind: Kind, key: u64, at: u64, open: &[Open]) {
+pub fn wake_in(kind: ObjectKind, key: u64, at: u64, open: &[Open]) {
     let object = Object { key, kind };
     if let Some(thread) = recorder(at) {
         rings::event(thread, Event::Wake { at, object, open });
@@ -114,8 +114,22 @@ pub fn wake_in(kind: Kind, key: u64, at: u64, open: &[Open]) {
 }
 
 /// Writes that the thread is about to release something.
-pub fn wake(kind: Kind, key: u64, at: u64) {
-    stacks::copy_if_unknown(at);
+pub fn wake(kind: ObjectKind, key: u64, at: u64) {
+    copy_stack_if_unknown(at);
     let object = Object { key, kind };
     with_open(at, |open| Event::Wake { at, object, open });
+}
+
+/// Copies the calling thread's stack at a release that has a waiter, if none of its calls is timed: what delays others
+/// is then known by its functions.
+fn copy_stack_if_unknown(now: u64) {
+    let thread = thread::current();
+    // Before its first event a thread's calls are not recorded, and whether one is timed is not known.
+    if thread.active == 0 || !stack_copies::is_due(thread, now) {
+        return;
+    }
+    let mut calls = thread.frames().iter().filter_map(intervals::open_call);
+    if calls.next().is_none() {
+        stack_copies::copy(thread, CopiedAt::Release, here::registers(), now);
+    }
 }

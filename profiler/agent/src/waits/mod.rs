@@ -53,7 +53,6 @@ mod signalling;
 mod sleeps;
 mod sockets;
 mod spins;
-mod stacks;
 pub mod switch;
 pub mod waiting;
 

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::{clockid_t, pthread_mutex_t, timespec};
 
 use super::objects::Object;
@@ -22,7 +22,7 @@ const SHARED: c_int = 128;
 pub fn object(mutex: *const pthread_mutex_t) -> Object {
     // SAFETY: the caller's mutex.
     let kind = unsafe { mutex.byte_add(KIND_AT).cast::<c_int>().read_volatile() };
-    Object::at(Kind::Mutex, mutex, kind & SHARED != 0)
+    Object::at(ObjectKind::Mutex, mutex, kind & SHARED != 0)
 }
 
 /// Locks without waiting if that is possible. The results for a robust mutex with a dead owner, and for a recursive

@@ -2,7 +2,7 @@
 //! out, or begin, end or turn to an interval. The names follow dissertation 2.3.3.2: `acquire(object)`,
 //! `release(object)`, `enqueue`, `dequeue`.
 //!
-//! A lock is followed from the call to its return, so a wait of [`Kind::Named`] contains those by which the lock is
+//! A lock is followed from the call to its return, so a wait of [`ObjectKind::Named`] contains those by which the lock is
 //! made. Every such call is timed like any other.
 
 use evenkeel_patch::arch::stubs::Registers;
@@ -10,7 +10,7 @@ use evenkeel_patch::{Frame, thread};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::plan::KEY_RETURNED;
 use evenkeel_wire::record::LABEL_MAX;
-use evenkeel_wire::{Event, Kind, LabelValue, Probe, Role};
+use evenkeel_wire::{Event, LabelValue, ObjectKind, Probe, Role};
 
 use super::annotations::{
     begin_interval, count_interval, dequeue_task, end_interval, enqueue_task, work_for,
@@ -22,11 +22,11 @@ use super::releasing::record_release;
 use super::switch::table;
 use super::waiting::{self, SLEPT_TICKS_MIN};
 use crate::arena::Arena;
-use crate::labels::Found;
+use crate::labels::FoundLabel;
 use crate::{rings, stack_copies};
 
 fn lock(address: u64) -> Object {
-    Object::at(Kind::Named, address as *const u8, true)
+    Object::at(ObjectKind::Named, address as *const u8, true)
 }
 
 /// The key of a task or interval: shared if it lies in shared memory.
@@ -87,7 +87,7 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> 
 
 fn begin(probe: &Probe, registers: &Registers, arena: Arena, value: u64, now: u64) {
     let mut buffer = [0; LABEL_MAX];
-    let label = Found::read(probe, registers, arena).copied(&mut buffer);
+    let label = FoundLabel::read(probe, registers, arena).copied(&mut buffer);
     begin_interval(key(value), now, label);
     stack_copies::copy_at_begin(thread::current(), registers.caller(), now);
 }
@@ -96,7 +96,7 @@ fn begin(probe: &Probe, registers: &Registers, arena: Arena, value: u64, now: u6
 fn classify(probe: &Probe, registers: &Registers, arena: Arena, value: u64) {
     let key = key(value);
     let mut buffer = [0; LABEL_MAX];
-    let label = Found::read(probe, registers, arena).copied(&mut buffer);
+    let label = FoundLabel::read(probe, registers, arena).copied(&mut buffer);
     if key != 0 && label != LabelValue::None {
         rings::event(thread::current(), Event::Class { key, label });
     }

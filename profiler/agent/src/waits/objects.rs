@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::*};
 use evenkeel_patch::kernel;
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::waits::SHARED_ID;
-use evenkeel_wire::{Kind, Waiters};
+use evenkeel_wire::{ObjectKind, Waiters};
 
 use super::memory;
 use super::mix::mix;
@@ -27,7 +27,7 @@ pub fn renew_salt() {
 #[derive(Clone, Copy)]
 pub struct Object {
     /// The kind of object.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     identity: Identity,
 }
 
@@ -45,7 +45,7 @@ enum Identity {
 impl Object {
     /// An object in memory, which says itself whether it is shared.
     #[inline(always)]
-    pub fn at<T>(kind: Kind, address: *const T, shared: bool) -> Object {
+    pub fn at<T>(kind: ObjectKind, address: *const T, shared: bool) -> Object {
         let address = address as u64;
         Object {
             kind,
@@ -58,7 +58,7 @@ impl Object {
     }
 
     /// An object with a key.
-    pub fn of(kind: Kind, key: u64) -> Object {
+    pub fn of(kind: ObjectKind, key: u64) -> Object {
         Object {
             kind,
             identity: Identity::Key(key),
@@ -106,7 +106,7 @@ pub fn signal_key() -> u64 {
 
 /// The key of signals to a process.
 pub fn signal_key_of(process: i32) -> u64 {
-    mix(Kind::Signal as u64, process as u64)
+    mix(ObjectKind::Signal as u64, process as u64)
 }
 
 /// Whether the calling process is that of its memory: the child of a `vfork` is not.
@@ -116,5 +116,5 @@ pub fn is_own_process() -> bool {
 
 /// The key of a process' end.
 pub fn child_key(process: i32) -> u64 {
-    mix(Kind::Child as u64, process as u64)
+    mix(ObjectKind::Child as u64, process as u64)
 }

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use super::descriptors::describe;
@@ -23,7 +23,7 @@ fn ready(number: c_int, readable: bool) -> Object {
         };
         object.key()
     });
-    Object::of(Kind::Poll, key)
+    Object::of(ObjectKind::Poll, key)
 }
 
 /// Runs `real`, which waits for one of several unless it may not wait at all.
@@ -53,7 +53,7 @@ fn poll_for(
         // SAFETY: the caller's array, which the call has filled in.
         let fds = unsafe { core::slice::from_raw_parts(fds, count as usize) };
         let found = fds.iter().find(|fd| fd.revents != 0);
-        found.map_or(Object::of(Kind::Poll, 0), |fd| {
+        found.map_or(Object::of(ObjectKind::Poll, 0), |fd| {
             ready(fd.fd, fd.revents & !libc::POLLOUT != 0)
         })
     })
@@ -76,7 +76,7 @@ fn select_for(
         match (found(read), found(write)) {
             (Some(fd), _) => ready(fd, true),
             (None, Some(fd)) => ready(fd, false),
-            (None, None) => Object::of(Kind::Poll, 0),
+            (None, None) => Object::of(ObjectKind::Poll, 0),
         }
     })
 }
@@ -94,8 +94,9 @@ fn epoll_for(
             (first.events, first.u64)
         };
         let readable = what & !(libc::EPOLLOUT as u32) != 0;
-        registered::number(epoll, data)
-            .map_or(Object::of(Kind::Poll, 0), |number| ready(number, readable))
+        registered::number(epoll, data).map_or(Object::of(ObjectKind::Poll, 0), |number| {
+            ready(number, readable)
+        })
     })
 }
 

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_long, c_uint, c_void};
 
 use evenkeel_patch::kernel;
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::{c_char, mqd_t, sembuf, size_t, ssize_t, timespec};
 
 use super::descriptor::Descriptor;
@@ -20,7 +20,7 @@ const SYSTEM_V: u64 = 0x5379_7356;
 
 fn queue(key: u64) -> Descriptor {
     Descriptor {
-        kind: Kind::MessageQueue,
+        kind: ObjectKind::MessageQueue,
         input: key,
         output: key,
     }
@@ -77,8 +77,8 @@ unsafe fn operate(
     let any = |is: fn(i16) -> bool| operations.iter().any(|operation| is(operation.sem_op));
     let set = mix(SYSTEM_V, id as u64);
     let (units, zero) = (
-        Object::of(Kind::Semaphore, set),
-        Object::of(Kind::Semaphore, mix(set, ZERO)),
+        Object::of(ObjectKind::Semaphore, set),
+        Object::of(ObjectKind::Semaphore, mix(set, ZERO)),
     );
     if any(|operation| operation < 0) {
         record_if_waited_for(table, zero);

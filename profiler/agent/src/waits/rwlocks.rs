@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::{clockid_t, pthread_rwlock_t, timespec};
 
 use super::objects::Object;
@@ -19,7 +19,7 @@ const SHARED_AT: usize = 28;
 fn object(lock: *const pthread_rwlock_t) -> Object {
     // SAFETY: the caller's lock.
     let shared = unsafe { lock.byte_add(SHARED_AT).cast::<c_int>().read_volatile() };
-    Object::at(Kind::ReadWrite, lock, shared != 0)
+    Object::at(ObjectKind::ReadWrite, lock, shared != 0)
 }
 
 #[inline(always)]

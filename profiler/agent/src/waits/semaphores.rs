@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::{clockid_t, sem_t, timespec};
 
 use super::objects::Object;
@@ -24,7 +24,7 @@ fn object(semaphore: *const sem_t) -> Object {
             .cast::<c_int>()
             .read_volatile()
     };
-    Object::at(Kind::Semaphore, semaphore, shared != 0)
+    Object::at(ObjectKind::Semaphore, semaphore, shared != 0)
 }
 
 #[inline(always)]

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use evenkeel_patch::kernel;
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::{pid_t, pthread_t, siginfo_t, sigset_t, sigval, timespec};
 
 use super::objects::{self, Object};
@@ -19,14 +19,14 @@ use evenkeel_wire::now_ticks;
 fn send(process: pid_t, signal: c_int, real: impl FnOnce() -> c_int) -> c_int {
     if signal != 0 && process > 0 && table().is_some() {
         let key = objects::signal_key_of(process);
-        record_release(Object::of(Kind::Signal, key), now_ticks());
+        record_release(Object::of(ObjectKind::Signal, key), now_ticks());
     }
     real()
 }
 
 fn receive(real: impl FnOnce() -> c_int, ended: impl FnOnce(&c_int) -> Ended) -> c_int {
     let Some(table) = table() else { return real() };
-    let own = Object::of(Kind::Signal, objects::signal_key());
+    let own = Object::of(ObjectKind::Signal, objects::signal_key());
     sleeping(table, &[own], real, ended)
 }
 

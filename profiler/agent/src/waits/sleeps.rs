@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint};
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::{clockid_t, timespec, useconds_t};
 
 use super::objects::Object;
@@ -14,7 +14,7 @@ fn sleep<R>(real: impl FnOnce() -> R, interrupted: impl FnOnce(&R) -> bool) -> R
     if table().is_none() {
         return real();
     }
-    let timer = |_: &R| Object::of(Kind::Timer, 0);
+    let timer = |_: &R| Object::of(ObjectKind::Timer, 0);
     sleeping_for(real, timer, |result| {
         if interrupted(result) {
             Ended::Interrupted

@@ -7,7 +7,7 @@ use core::ffi::c_int;
 use core::mem::{size_of, zeroed};
 
 use evenkeel_patch::kernel;
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 
 use super::descriptor::Descriptor;
 use super::mix::mix;
@@ -53,7 +53,7 @@ pub fn describe(number: c_int, inode: u64) -> Option<Descriptor> {
 
 fn both(input: u64, output: u64) -> Descriptor {
     Descriptor {
-        kind: Kind::Socket,
+        kind: ObjectKind::Socket,
         input,
         output,
     }

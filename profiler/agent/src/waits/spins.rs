@@ -3,7 +3,7 @@
 
 use core::ffi::c_int;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use libc::pthread_spinlock_t;
 
 use super::objects::Object;
@@ -15,7 +15,7 @@ use crate::interpose::interpose;
 /// Nothing in a spin lock says whether it is shared.
 #[inline(always)]
 fn object(lock: *const pthread_spinlock_t) -> Object {
-    Object::at(Kind::Spin, lock, true)
+    Object::at(ObjectKind::Spin, lock, true)
 }
 
 #[cold]

@@ -4,7 +4,7 @@ use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
 use evenkeel_patch::thread::{self, ANNOUNCED_MAX, Announced, Thread};
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Kind, Waiters};
+use evenkeel_wire::{ObjectKind, Waiters};
 
 use super::groups;
 use super::objects::{Object, signal_key};
@@ -129,10 +129,14 @@ pub fn sleeping_as_poller<R>(
 fn record_wait(objects: &[Object], start: u64, end: u64, ended: Ended) {
     keeping_errno(|| {
         let key = |index: usize| objects.get(index).map_or(0, |object| object.key());
-        let kind = |index: usize| objects.get(index).map_or(Kind::Timer, |object| object.kind);
+        let kind = |index: usize| {
+            objects
+                .get(index)
+                .map_or(ObjectKind::Timer, |object| object.kind)
+        };
         match ended {
-            Ended::TimedOut => groups::wait(&[(Kind::Timer, key(0))], start, end),
-            Ended::Interrupted => groups::wait(&[(Kind::Signal, signal_key())], start, end),
+            Ended::TimedOut => groups::wait(&[(ObjectKind::Timer, key(0))], start, end),
+            Ended::Interrupted => groups::wait(&[(ObjectKind::Signal, signal_key())], start, end),
             Ended::Never => {}
             _ if objects.len() == 2 => {
                 groups::wait(&[(kind(0), key(0)), (kind(1), key(1))], start, end)

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::*;
 
 use evenkeel_wire as wire;
 use wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
-use wire::{Control, Keep, Mode, Module, ModuleState, Record, RingHeader, RingState, Waiters};
+use wire::{Control, KeepRate, Mode, Module, ModuleState, Record, RingHeader, RingState, Waiters};
 
 use super::Unrecorded;
 use super::events::{Stream, decode};
@@ -142,7 +142,7 @@ impl Arena {
     }
 
     /// Sets the table of what is kept.
-    pub fn keep(&self, keep: fn(u64) -> Keep) {
+    pub fn keep(&self, keep: fn(u64) -> KeepRate) {
         for class in 0..wire::LATENCY_CLASSES {
             let ticks = wire::latency_class_start(class);
             self.control().keep.set(class, keep(ticks));

@@ -1,11 +1,11 @@
 //! A thread's records, as `evenkeel_wire::event` reads them, to be kept and compared.
 
 use evenkeel_wire::event::Sink;
-use evenkeel_wire::{Decoder, Kind, LabelValue, Record};
+use evenkeel_wire::{Decoder, LabelValue, ObjectKind, Record};
 
 pub use evenkeel_wire::Open;
 
-pub type Object = (Kind, u64);
+pub type Object = (ObjectKind, u64);
 
 /// An event, or a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Stream {
     pub fn creation(&self) -> Option<u64> {
         match self.events.first() {
             Some(Event::Dequeue {
-                object: (Kind::Thread, key),
+                object: (ObjectKind::Thread, key),
                 ..
             }) => Some(*key),
             _ => None,

@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use arena::Arena;
-use evenkeel_wire::{Keep, Kind};
+use evenkeel_wire::{KeepRate, ObjectKind};
 use events::{Event, Stream};
 use plan::Hooks;
 
@@ -41,7 +41,7 @@ pub struct How<'a> {
     /// Sampling skips every interval.
     pub skips_all: bool,
     /// Weight of intervals that end, by their latency in ticks.
-    pub keep: Option<fn(u64) -> Keep>,
+    pub keep: Option<fn(u64) -> KeepRate>,
     pub hooks: Hooks<'a>,
     pub arguments: &'a [&'a str],
 }
@@ -122,13 +122,13 @@ impl Run {
 
     /// The only wait of a kind, and whose it is.
     #[track_caller]
-    pub fn the_wait(&self, kind: Kind) -> (usize, Wait) {
+    pub fn the_wait(&self, kind: ObjectKind) -> (usize, Wait) {
         let found: Vec<_> = self.waits(kind).collect();
         assert_eq!(found.len(), 1, "{kind:?}: {found:?} of {:#?}", self.streams);
         found[0]
     }
 
-    pub fn waits(&self, kind: Kind) -> impl Iterator<Item = (usize, Wait)> {
+    pub fn waits(&self, kind: ObjectKind) -> impl Iterator<Item = (usize, Wait)> {
         self.all().filter_map(move |(thread, event)| match event {
             Event::Wait {
                 objects,
@@ -146,7 +146,7 @@ impl Run {
         })
     }
 
-    pub fn wakes(&self, kind: Kind) -> impl Iterator<Item = (usize, Wake)> {
+    pub fn wakes(&self, kind: ObjectKind) -> impl Iterator<Item = (usize, Wake)> {
         self.all().filter_map(move |(thread, event)| match event {
             Event::Wake {
                 object, at, opens, ..
@@ -163,8 +163,10 @@ impl Run {
     }
 
     /// The wake that a wait is paired with (`evenkeel_wire::waits`), and its thread.
-    pub fn waker_of(&self, kind: Kind, waiter: usize, wait: Wait) -> Option<(usize, Wake)> {
-        let kinds = Kind::ALL.into_iter().filter(|&other| kind.woken_by(other));
+    pub fn waker_of(&self, kind: ObjectKind, waiter: usize, wait: Wait) -> Option<(usize, Wake)> {
+        let kinds = ObjectKind::ALL
+            .into_iter()
+            .filter(|&other| kind.woken_by(other));
         let wakes = kinds.flat_map(|other| self.wakes(other));
         wakes
             .filter(|(thread, wake)| {
@@ -176,7 +178,7 @@ impl Run {
     /// Asserts that the wait ended by a wake of `waker`, which came during the wait, give or take the time between
     /// its record and the release.
     #[track_caller]
-    pub fn assert_woken(&self, kind: Kind, waiter: usize, wait: Wait, waker: usize) -> Wake {
+    pub fn assert_woken(&self, kind: ObjectKind, waiter: usize, wait: Wait, waker: usize) -> Wake {
         let found = self.waker_of(kind, waiter, wait);
         let Some((thread, wake)) = found else {
             panic!("nobody woke {wait:?} of {waiter}: {:#?}", self.streams)

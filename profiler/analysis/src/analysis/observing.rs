@@ -9,6 +9,7 @@ use crate::fleet::observed::{Basis, Observed, ObservedMinute, Observing};
 use crate::intervals::classes::ClassTable;
 use crate::profile::Unpatched;
 use crate::sites::SiteTable;
+use crate::sums::node_names::NodeNames;
 use crate::sums::parts::VarianceTree;
 use crate::sums::paths::Paths;
 
@@ -117,8 +118,8 @@ impl Analysis {
         let detail = combined.map_or(base, |all| &all.detail);
         let total = detail.sums.blocks.total();
         let not_opened = NotOpened::of(sites, unpatched);
-        let tree = VarianceTree::new(&detail.paths, &total, sites);
-        let tree = tree.with_classes(&self.assembler.classes);
+        let names = NodeNames::new(&detail.paths, sites).with_classes(&self.assembler.classes);
+        let tree = VarianceTree::new(names, &total);
         Some(describe(&tree.with_not_opened(&not_opened)))
     }
 }

@@ -10,7 +10,7 @@ pub struct Bound {
     /// As it was written.
     pub text: String,
     /// The bounded value.
-    pub subject: Subject,
+    pub subject: BoundSubject,
     /// It is not to be above it; else not below.
     pub above: bool,
     /// The change, as a fraction.
@@ -19,7 +19,7 @@ pub struct Bound {
 
 /// Subject of a bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum BoundSubject {
     /// `mean`, `sd`, or a percentile as `p99` and `p99.9`.
     Latency(String),
     /// Intervals a second.
@@ -54,10 +54,10 @@ impl FromStr for Bound {
             return Err(wrong(&format!("nothing can change by {number} %")));
         }
         let subject = match subject.split_once(char::is_whitespace) {
-            Some(("finding", name)) => Subject::Finding(name.trim().to_owned()),
-            None if subject == "rate" => Subject::Rate,
+            Some(("finding", name)) => BoundSubject::Finding(name.trim().to_owned()),
+            None if subject == "rate" => BoundSubject::Rate,
             None if FIGURES.contains(&subject.replace('.', "").as_str()) => {
-                Subject::Latency(subject.replace('.', ""))
+                BoundSubject::Latency(subject.replace('.', ""))
             }
             _ => {
                 let figures = FIGURES.join(", ");
@@ -95,17 +95,17 @@ mod tests {
     #[test]
     fn bounds_are_read() {
         let bound: Bound = "p99 > +10%".parse().unwrap();
-        assert_eq!(bound.subject, Subject::Latency("p99".to_owned()));
+        assert_eq!(bound.subject, BoundSubject::Latency("p99".to_owned()));
         assert!(bound.above && (bound.fraction - 0.1).abs() < 1e-12);
         let bound: Bound = "p99.9>5 %".parse().unwrap();
-        assert_eq!(bound.subject, Subject::Latency("p999".to_owned()));
+        assert_eq!(bound.subject, BoundSubject::Latency("p999".to_owned()));
         let bound: Bound = "finding operator->(int) > +5%".parse().unwrap();
         assert_eq!(
             bound.subject,
-            Subject::Finding("operator->(int)".to_owned())
+            BoundSubject::Finding("operator->(int)".to_owned())
         );
         let bound: Bound = "rate < -5%".parse().unwrap();
-        assert!(!bound.above && bound.subject == Subject::Rate);
+        assert!(!bound.above && bound.subject == BoundSubject::Rate);
         for wrong in [
             "p99",
             "p99 > 10",

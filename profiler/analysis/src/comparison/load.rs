@@ -14,7 +14,7 @@ const MISSES: f64 = 0.05;
 
 /// The load on both sides.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub struct SidesLoad {
     /// Intervals a second.
     pub rate: Pair,
     /// Intervals that were in the server at once, on average: the rate times the mean latency (Little 1961, "A proof for the queuing
@@ -52,9 +52,9 @@ pub enum Another {
     Mix,
 }
 
-impl Load {
+impl SidesLoad {
     /// The load of both sides; `None` where their recordings lack their duration.
-    pub fn of(sides: &[Side; 2]) -> Option<Load> {
+    pub fn of(sides: &[Side; 2]) -> Option<SidesLoad> {
         const SECOND_NS: f64 = 1e9;
         let per_second = |figure: Estimate| Estimate {
             value: figure.value * SECOND_NS,
@@ -72,7 +72,7 @@ impl Load {
         let concurrency = sides::pair(sides, |run| {
             (timed(&run.total) > 0.0).then(|| run.ratio(in_flight, timed))
         })?;
-        Some(Load {
+        Some(SidesLoad {
             rate,
             concurrency,
             mix: Mix::of(sides),
@@ -283,14 +283,14 @@ mod tests {
 
     #[test]
     fn more_work_is_another_load() {
-        let same = Load::of(&sides([100.0, 100.0], [false, false])).unwrap();
+        let same = SidesLoad::of(&sides([100.0, 100.0], [false, false])).unwrap();
         assert_eq!(same.another(), None);
-        let more = Load::of(&sides([100.0, 150.0], [false, false])).unwrap();
+        let more = SidesLoad::of(&sides([100.0, 150.0], [false, false])).unwrap();
         assert_eq!(more.another(), Some(Another::Load));
         assert!((more.rate.before.value - 101.5).abs() < 1e-9);
         // 101.5 a second, 10 ms each.
         assert!((more.concurrency.before.value - 1.015).abs() < 1e-9);
-        let mixed = Load::of(&sides([100.0, 100.0], [false, true])).unwrap();
+        let mixed = SidesLoad::of(&sides([100.0, 100.0], [false, true])).unwrap();
         let mix = mixed.mix.as_ref().unwrap();
         assert!((mix.mix_ns.value - 1e7).abs() < 1.0 && mix.is_another());
         assert_eq!(mixed.another(), Some(Another::Mix));

@@ -1,6 +1,6 @@
 //! The parts of intervals' time: findings, whose times do not overlap, and calls with everything below them.
 //!
-//! A finding's function is found by name, so that both sides and all builds have it. Time belongs to the innermost
+//! A finding's function is found by name: probes have other ids, and code other addresses, in each build. Time belongs to the innermost
 //! finding on its call path. Time without a CPU is a separate part, because other work on the machine differs from
 //! run to run.
 
@@ -8,7 +8,8 @@ use crate::critical::states::State;
 use crate::findings::causes::NO_PROCESSOR;
 use crate::intervals::classes::ClassTable;
 use crate::profile::Finding;
-use crate::sites::{INDIRECT, SiteTable};
+use crate::sites::SiteTable;
+use crate::sums::node_names::NodeNames;
 use crate::sums::parts::own_time_names;
 use crate::sums::paths::{PROBES, Paths, ROOT};
 
@@ -125,19 +126,10 @@ impl Parts {
 
     /// Takes in call paths that were met since.
     pub fn meet(&mut self, paths: &Paths, sites: &SiteTable, classes: &ClassTable) {
+        let names = NodeNames::new(paths, sites).with_classes(classes);
         for (at, path) in paths.all().iter().enumerate().skip(self.nodes.len()) {
             let node = at as u32;
-            let site = path.probe.and_then(|probe| sites.sites.get(probe as usize));
-            let name = match (node, path.state, site) {
-                (ROOT, ..) => sites.root.clone(),
-                (PROBES, ..) => "probes".to_owned(),
-                (_, Some(state), _) => state.name(|class| classes.name(class)),
-                (_, None, Some(site)) if site.callee == INDIRECT => {
-                    format!("{INDIRECT} at {}", site.site)
-                }
-                (_, None, Some(site)) => site.callee.clone(),
-                (_, None, None) => format!("probe {}", path.probe.unwrap_or_default()),
-            };
+            let (site, name) = (names.site(node), names.function(node).to_string());
             let parent = path.parent as usize;
             let (owner, enters) = match (node, path.state) {
                 (ROOT, _) => (self.root_owner(&name), false),

@@ -3,7 +3,7 @@
 use super::fieller::{Estimate, Pair};
 use super::figures::Recorded;
 use super::hochberg;
-use super::load::{Another, Load};
+use super::load::{Another, SidesLoad};
 use super::parts::{PROCESSOR, Parts};
 use super::sides::{self, Side};
 
@@ -38,7 +38,7 @@ impl Family {
     pub const ALL: [Family; 3] = [Family::Latency, Family::Finding, Family::Call];
 }
 
-/// Subject of a row.
+/// BoundSubject of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// The mean latency, winsorised.
@@ -179,13 +179,13 @@ pub struct Circumstances {
 pub fn rows(
     sides: &[Side; 2],
     parts: &Parts,
-    load: Option<&Load>,
+    load: Option<&SidesLoad>,
     circumstances: &Circumstances,
 ) -> Vec<Row> {
     let mut rows = latency(sides, load, circumstances);
     rows.extend(findings(sides, parts));
     rows.extend(calls(sides, parts));
-    let another = match load.and_then(Load::another) {
+    let another = match load.and_then(SidesLoad::another) {
         _ if !circumstances.same_interval => Some(WhyNot::OtherInterval),
         Some(Another::Load) => Some(WhyNot::OtherLoad),
         Some(Another::Mix) => Some(WhyNot::OtherMix),
@@ -202,12 +202,12 @@ pub fn rows(
         }
     }
     for family in Family::ALL {
-        judge(&mut rows, family);
+        give_verdicts(&mut rows, family);
     }
     rows
 }
 
-fn latency(sides: &[Side; 2], load: Option<&Load>, circumstances: &Circumstances) -> Vec<Row> {
+fn latency(sides: &[Side; 2], load: Option<&SidesLoad>, circumstances: &Circumstances) -> Vec<Row> {
     let has_latencies = sides.iter().flatten().all(|run| run.has_latencies);
     let mut rows = vec![
         Row::new(
@@ -344,7 +344,7 @@ fn pass_on(rows: &mut [Row], parts: &Parts) {
 }
 
 /// Verdicts of a family's rows that can be compared.
-fn judge(rows: &mut [Row], family: Family) {
+fn give_verdicts(rows: &mut [Row], family: Family) {
     let mut own: Vec<&mut Row> = rows
         .iter_mut()
         .filter(|row| row.family() == family && row.verdict == Verdict::NotTold)

@@ -2,7 +2,7 @@
 
 use super::block::Thresholds;
 use super::figures::Recorded;
-use super::load::Load;
+use super::load::SidesLoad;
 use super::parts::Parts;
 use super::rows::{Circumstances, Family, Row, Verdict, What, WhyNot, rows};
 use super::series::Series;
@@ -112,7 +112,7 @@ impl Server {
             same_interval: true,
             ..Circumstances::default()
         };
-        let load = Load::of(sides);
+        let load = SidesLoad::of(sides);
         rows(sides, &self.parts, load.as_ref(), &circumstances)
     }
 }

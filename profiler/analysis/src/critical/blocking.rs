@@ -1,6 +1,6 @@
 //! Waits of a round's intervals, summed by waiting call site, kind of object, and holder.
 
-use evenkeel_wire::{Kind, Object};
+use evenkeel_wire::{Object, ObjectKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::critical::states::State;
@@ -44,7 +44,7 @@ pub struct RowKey {
     /// The calls that wait, a node of `WaitSums::stacks`.
     pub waiter: u32,
     /// The kind of object waited for.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// The holder: its open calls, a node of `WaitSums::stacks`, and the state that says what it worked on.
     pub holder: Option<(u32, State)>,
 }
@@ -231,7 +231,7 @@ mod tests {
             waiter: vec![site],
             object: Object {
                 key,
-                kind: Kind::Mutex,
+                kind: ObjectKind::Mutex,
             },
             holder: Some(Holder {
                 calls: vec![3, 4],

@@ -23,7 +23,7 @@ use crate::sites::Kind;
 use crate::sums::moments::fraction;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{PROBES, ROOT};
-use evenkeel_wire::Kind as Object;
+use evenkeel_wire::ObjectKind;
 
 /// The activity of a node, and of the nodes below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
         // A wait below others' work is a part of it.
         _ if above.is_some_and(|above| above != Activity::Queued) => simply(Activity::Blocked),
         // Only sleeps that another thread ended are recorded so.
-        State::Waits(Object::Unannounced) => Verdict {
+        State::Waits(ObjectKind::Unannounced) => Verdict {
             own: Activity::Blocked,
             below: None,
         },

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use evenkeel_wire::{Kind, Object, Record};
+use evenkeel_wire::{Object, ObjectKind, Record};
 
 use crate::critical::states::State;
 use crate::intervals::assembler::Thread;
@@ -94,7 +94,7 @@ impl Continued {
         }
         // The key of a poll is the descriptor that it found ready. Only the calls show that two waits by a latch or an
         // event loop are the same.
-        let is_poll = |kind| matches!(kind, Kind::Poll | Kind::Signal);
+        let is_poll = |kind| matches!(kind, ObjectKind::Poll | ObjectKind::Signal);
         match is_poll(self.object.kind) {
             true => is_poll(object.kind),
             false => object.key != 0 && object.key == self.object.key,

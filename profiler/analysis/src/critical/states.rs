@@ -7,9 +7,9 @@
 //! root > XLogFlush > LWLockAcquireOrWait > (waits: semaphore) > (other interval: update ..) > XLogWrite > issue_xlog_fsync
 //! ```
 
-use evenkeel_wire::Kind as Object;
+use evenkeel_wire::ObjectKind;
 
-use crate::intervals::roles::{OUTSIDE, Role};
+use crate::intervals::roles::{OUTSIDE, ThreadRole};
 use crate::intervals::switched_out::Off;
 use crate::sites::Kind;
 
@@ -20,11 +20,11 @@ pub const CALL_STEPS: u32 = 1 << evenkeel_wire::record::PROBE_ID_BITS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// The thread above waits for an object. Its own time: the waker is unknown, or was not followed further.
-    Waits(Object),
+    Waits(ObjectKind),
     /// Activity of a thread that served another interval, of this class; an index into the run's classes.
     Other(u16),
     /// Activity of a thread that served no interval.
-    Background(Role),
+    Background(ThreadRole),
     /// Activity of a thread that served no interval and has no known role. Its name is among the names of classes.
     Thread(u16),
     /// Activity of a thread for an interval without records, for example one skipped by sampling.
@@ -98,9 +98,9 @@ impl State {
         let code = step.checked_sub(CALL_STEPS)?;
         let payload = code & PAYLOAD_MASK;
         Some(match code >> TAG_SHIFT {
-            0 => State::Waits(Object::from_payload(payload.into())?),
+            0 => State::Waits(ObjectKind::from_payload(payload.into())?),
             1 => State::Other(payload as u16),
-            2 => State::Background(Role::of_number(payload)),
+            2 => State::Background(ThreadRole::of_number(payload)),
             3 => State::Helper,
             4 => State::Woken,
             5 => State::Queued,
@@ -194,59 +194,61 @@ impl State {
 }
 
 /// What a wait for such an object is in the tree.
-pub fn object_kind(object: Object) -> Kind {
+pub fn object_kind(object: ObjectKind) -> Kind {
     match object {
-        Object::Mutex
-        | Object::ReadWrite
-        | Object::Condition
-        | Object::Semaphore
-        | Object::Barrier
-        | Object::Spin
-        | Object::Join
-        | Object::Futex
-        | Object::Child
-        | Object::Named
-        | Object::Thread
-        | Object::Interval
-        | Object::Monitor
-        | Object::Park
-        | Object::Collection => Kind::Lock,
-        Object::Pipe | Object::Socket | Object::MessageQueue => Kind::Socket,
-        Object::Event | Object::Signal | Object::Poll | Object::Unannounced => Kind::Event,
-        Object::Timer => Kind::Timer,
-        Object::File => Kind::Io,
-        Object::Task => Kind::Idle,
+        ObjectKind::Mutex
+        | ObjectKind::ReadWrite
+        | ObjectKind::Condition
+        | ObjectKind::Semaphore
+        | ObjectKind::Barrier
+        | ObjectKind::Spin
+        | ObjectKind::Join
+        | ObjectKind::Futex
+        | ObjectKind::Child
+        | ObjectKind::Named
+        | ObjectKind::Thread
+        | ObjectKind::Interval
+        | ObjectKind::Monitor
+        | ObjectKind::Park
+        | ObjectKind::Collection => Kind::Lock,
+        ObjectKind::Pipe | ObjectKind::Socket | ObjectKind::MessageQueue => Kind::Socket,
+        ObjectKind::Event | ObjectKind::Signal | ObjectKind::Poll | ObjectKind::Unannounced => {
+            Kind::Event
+        }
+        ObjectKind::Timer => Kind::Timer,
+        ObjectKind::File => Kind::Io,
+        ObjectKind::Task => Kind::Idle,
     }
 }
 
 /// What an object is called.
-pub fn object_name(object: Object) -> &'static str {
+pub fn object_name(object: ObjectKind) -> &'static str {
     match object {
-        Object::Mutex => "mutex",
-        Object::ReadWrite => "read-write lock",
-        Object::Condition => "condition variable",
-        Object::Semaphore => "semaphore",
-        Object::Barrier => "barrier",
-        Object::Spin => "spin lock",
-        Object::Join => "end of a thread",
-        Object::Futex => "futex",
-        Object::Pipe => "pipe",
-        Object::Socket => "socket",
-        Object::Event => "event descriptor",
-        Object::Signal => "signal",
-        Object::MessageQueue => "message queue",
-        Object::Poll => "any of several descriptors",
-        Object::Timer => "timer",
-        Object::File => "file",
-        Object::Child => "end of a process",
-        Object::Named => "named lock",
-        Object::Task => "task",
-        Object::Thread => "start of a thread",
-        Object::Interval => "interval",
-        Object::Unannounced => "something unannounced",
-        Object::Monitor => "Java monitor",
-        Object::Park => "unpark",
-        Object::Collection => "garbage collection",
+        ObjectKind::Mutex => "mutex",
+        ObjectKind::ReadWrite => "read-write lock",
+        ObjectKind::Condition => "condition variable",
+        ObjectKind::Semaphore => "semaphore",
+        ObjectKind::Barrier => "barrier",
+        ObjectKind::Spin => "spin lock",
+        ObjectKind::Join => "end of a thread",
+        ObjectKind::Futex => "futex",
+        ObjectKind::Pipe => "pipe",
+        ObjectKind::Socket => "socket",
+        ObjectKind::Event => "event descriptor",
+        ObjectKind::Signal => "signal",
+        ObjectKind::MessageQueue => "message queue",
+        ObjectKind::Poll => "any of several descriptors",
+        ObjectKind::Timer => "timer",
+        ObjectKind::File => "file",
+        ObjectKind::Child => "end of a process",
+        ObjectKind::Named => "named lock",
+        ObjectKind::Task => "task",
+        ObjectKind::Thread => "start of a thread",
+        ObjectKind::Interval => "interval",
+        ObjectKind::Unannounced => "something unannounced",
+        ObjectKind::Monitor => "Java monitor",
+        ObjectKind::Park => "unpark",
+        ObjectKind::Collection => "garbage collection",
     }
 }
 
@@ -256,7 +258,7 @@ mod tests {
 
     #[test]
     fn steps_come_back() {
-        let waits = Object::ALL.into_iter().map(State::Waits);
+        let waits = ObjectKind::ALL.into_iter().map(State::Waits);
         let others = [
             State::Other(0),
             State::Other(257),
@@ -277,7 +279,7 @@ mod tests {
         ];
         for state in waits
             .chain(others)
-            .chain(Role::all().map(State::Background))
+            .chain(ThreadRole::all().map(State::Background))
         {
             assert_eq!(State::of_step(state.step()), Some(state));
         }

@@ -7,6 +7,7 @@ use crate::inputs::Inputs;
 use crate::intervals::pick::Pick;
 use crate::profile::{SlowInterval, SlowPart, Span, Timeline};
 use crate::sums::Sums;
+use crate::sums::node_names::NodeNames;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{Paths, ROOT};
 
@@ -41,7 +42,8 @@ fn slow_one(pick: Pick, inputs: &Inputs<'_>) -> Option<Timeline> {
         Pick::Percentile(_) => return None,
     };
     let nothing = Sums::default();
-    let tree = VarianceTree::new(paths, &nothing, inputs.sites).with_classes(inputs.classes);
+    let names = NodeNames::new(paths, inputs.sites).with_classes(inputs.classes);
+    let tree = VarianceTree::new(names, &nothing);
     Some(timeline(&tree, inputs, pick, kept))
 }
 
@@ -51,7 +53,8 @@ pub fn slowest(inputs: &Inputs<'_>) -> Vec<SlowInterval> {
     let nothing = Sums::default();
     let ns = |ticks: u64| ticks as f64 / inputs.options.ticks_per_ns;
     let told = |(kept, round, paths): (&Exemplar, usize, &Paths)| {
-        let tree = VarianceTree::new(paths, &nothing, inputs.sites).with_classes(inputs.classes);
+        let names = NodeNames::new(paths, inputs.sites).with_classes(inputs.classes);
+        let tree = VarianceTree::new(names, &nothing);
         SlowInterval {
             id: kept.id,
             since_ns: ns(kept.begin.saturating_sub(first)),
@@ -61,7 +64,7 @@ pub fn slowest(inputs: &Inputs<'_>) -> Vec<SlowInterval> {
                 (started.unix_ns as f64 + since).max(0.0) as u64
             }),
             latency_ns: kept.latency as f64 / inputs.options.ticks_per_ns,
-            class: tree.class(kept.class.into()).to_owned(),
+            class: tree.names().class(kept.class.into()).to_owned(),
             thread: inputs.names.get(&kept.thread).cloned().unwrap_or_default(),
             round: round + 1,
             top: top(&tree, kept, inputs.options.ticks_per_ns),
@@ -118,7 +121,7 @@ fn timeline(tree: &VarianceTree<'_>, inputs: &Inputs<'_>, pick: Pick, kept: &Exe
             path: tree.path(part),
             within: match above {
                 ROOT => String::new(),
-                above => tree.step(Part::Call(above)),
+                above => tree.names().step(above),
             },
         });
     }
@@ -132,7 +135,7 @@ fn timeline(tree: &VarianceTree<'_>, inputs: &Inputs<'_>, pick: Pick, kept: &Exe
     Timeline {
         pick: pick.to_string(),
         id: kept.id,
-        class: tree.class(kept.class.into()).to_owned(),
+        class: tree.names().class(kept.class.into()).to_owned(),
         begin_ns: ns(kept.begin),
         latency_ns: kept.latency as f64 / inputs.options.ticks_per_ns,
         attributes: attributes.collect(),

@@ -54,30 +54,30 @@ fn line(
     };
     if let Some(key) = key {
         let calls = sums.stack(key.waiter).into_iter();
-        line.waiter_calls = calls.map(|probe| call(tree, probe)).collect();
+        line.waiter_calls = calls
+            .map(|probe| tree.names().call_with_site(probe))
+            .collect();
         let innermost = line.waiter_calls.last().cloned();
         line.waiter = innermost.unwrap_or_else(|| "(not timed)".into());
         line.object = object_name(key.kind).into();
         line.kind = object_kind(key.kind);
         if let Some((stack, state)) = key.holder {
             line.holder = Some(serving(tree, state));
+            if let State::Thread(thread) = state {
+                line.holder_thread = Some(tree.names().class(thread.into()).to_owned());
+            }
             let calls = sums.stack(stack).into_iter();
-            line.holder_calls = calls.map(|probe| call(tree, probe)).collect();
+            line.holder_calls = calls
+                .map(|probe| tree.names().call_with_site(probe))
+                .collect();
         }
     }
     line
 }
 
-fn call(tree: &VarianceTree<'_>, probe: u32) -> String {
-    match tree.call_site(probe) {
-        "" => tree.callee(probe),
-        site => format!("{} [{site}]", tree.callee(probe)),
-    }
-}
-
 fn serving(tree: &VarianceTree<'_>, state: State) -> String {
     match state {
-        State::Other(class) => tree.class(class.into()).to_owned(),
-        state => state.name(|class| tree.class(class)),
+        State::Other(class) => tree.names().class(class.into()).to_owned(),
+        state => state.name(|class| tree.names().class(class)),
     }
 }

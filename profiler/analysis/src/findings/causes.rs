@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::plumbing::{is_plumbing, is_unnamed};
 use crate::critical::states::State;
+use crate::sites::Function;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{PROBES, ROOT};
 
@@ -32,15 +33,15 @@ pub struct Context {
 pub struct Causes {
     /// Contexts; a context precedes those below it.
     pub contexts: Vec<Context>,
-    /// Names of functions.
-    pub names: Vec<String>,
+    /// Functions, and states without a responsible function.
+    pub names: Vec<Function>,
     /// By node: its context; [`TOP`] for nodes that were not taken.
     pub of_node: Vec<u32>,
     /// By node: whether it lies below one of the `crossings`.
     pub is_foreign: Vec<bool>,
     /// Nodes at which a path leaves the interval for the thread that it waits for.
     pub crossings: Vec<u32>,
-    ids: FxHashMap<String, u32>,
+    ids: FxHashMap<Function, u32>,
     interned: FxHashMap<(u32, u32), u32>,
 }
 
@@ -53,7 +54,7 @@ impl Causes {
             is_foreign: vec![false; nodes],
             ..Causes::default()
         };
-        let root = causes.id(tree.name(Part::Call(ROOT)));
+        let root = causes.id(in_words(tree.name(Part::Call(ROOT))));
         causes.contexts.push(Context {
             function: root,
             above: TOP,
@@ -68,7 +69,7 @@ impl Causes {
             if node == ROOT {
                 if tree.is_opened(ROOT) || !tree.children(ROOT).is_empty() {
                     let own = tree.name(Part::Body(ROOT));
-                    causes.of_node[at] = causes.below(TOP, own);
+                    causes.of_node[at] = causes.below(TOP, in_words(own));
                 }
                 continue;
             }
@@ -92,32 +93,34 @@ impl Causes {
     /// The context of a node of the interval's own, `here` being that above it.
     fn step(&mut self, tree: &VarianceTree<'_>, node: u32, here: u32) -> u32 {
         match tree.state(node) {
-            Some(State::Preempted | State::Woken) => self.below(TOP, NO_PROCESSOR.to_owned()),
+            Some(State::Preempted | State::Woken) => {
+                self.below(TOP, in_words(NO_PROCESSOR.to_owned()))
+            }
             Some(State::Fault | State::Turn | State::Queued) => {
-                self.below(TOP, tree.name(Part::Call(node)))
+                self.below(TOP, in_words(tree.name(Part::Call(node))))
             }
             Some(_) if here != TOP => here,
             None => {
-                let name = tree.function(Part::Call(node));
-                if here != TOP && self.tells_less(&name, here) {
+                let function = tree.function(Part::Call(node));
+                if here != TOP && self.tells_less(&function, here) {
                     here
                 } else {
-                    self.below(here, name)
+                    self.below(here, function)
                 }
             }
             // A wait of the interval's own, outside of every call.
             Some(state) if state.is_crossing() || state == State::Helper => here,
-            Some(_) => self.below(TOP, tree.name(Part::Call(node))),
+            Some(_) => self.below(TOP, in_words(tree.name(Part::Call(node)))),
         }
     }
 
     /// Whether a function explains less than the context that calls it.
-    fn tells_less(&self, name: &str, here: u32) -> bool {
-        let above = self.name(here);
-        name == above || is_plumbing(name) || (is_unnamed(name) && !is_unnamed(above))
+    fn tells_less(&self, function: &Function, here: u32) -> bool {
+        let (above, name) = (self.function(here), &function.name);
+        function == above || is_plumbing(name) || (is_unnamed(name) && !is_unnamed(&above.name))
     }
 
-    fn id(&mut self, name: String) -> u32 {
+    fn id(&mut self, name: Function) -> u32 {
         let next = self.names.len() as u32;
         match self.ids.get(&name) {
             Some(&id) => id,
@@ -129,8 +132,8 @@ impl Causes {
         }
     }
 
-    fn below(&mut self, above: u32, name: String) -> u32 {
-        let function = self.id(name);
+    fn below(&mut self, above: u32, function: Function) -> u32 {
+        let function = self.id(function);
         let next = self.contexts.len() as u32;
         let found = *self.interned.entry((above, function)).or_insert(next);
         if found == next {
@@ -143,8 +146,8 @@ impl Causes {
         found
     }
 
-    /// Name of a context's function.
-    pub fn name(&self, context: u32) -> &str {
+    /// A context's function.
+    pub fn function(&self, context: u32) -> &Function {
         &self.names[self.contexts[context as usize].function as usize]
     }
 
@@ -162,6 +165,11 @@ impl Causes {
         } = self.contexts[context as usize];
         [function, self.contexts[above as usize].function]
     }
+}
+
+/// What is named by words.
+fn in_words(name: String) -> Function {
+    Function { name, file: None }
 }
 
 fn is_crossing(state: Option<State>) -> bool {

@@ -131,12 +131,16 @@ fn by_cause(
         }
     }
     let top = causes.contexts[TOP as usize].function;
-    let name = |id: u32| causes.names[id as usize].as_str();
+    let name = |id: u32| causes.names[id as usize].to_string();
     let described = |(key, [slow, middle]): ([u32; 2], [(f64, f64); 2])| {
         let [function, caller] = key;
         let ns = |(ticks, calls): (f64, f64)| (ticks / ticks_per_ns, calls);
         Difference {
-            path: headline(name(function), (caller != top).then(|| name(caller)), false),
+            path: headline(
+                &name(function),
+                (caller != top).then(|| name(caller)).as_deref(),
+                false,
+            ),
             kind: kinds.get(&key).copied().unwrap_or(Kind::Body),
             part: (slow.0 - middle.0) / gap,
             ..difference([ns(slow), ns(middle)])

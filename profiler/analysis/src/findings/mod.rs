@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use crate::findings::factors::Ranked;
 use crate::intervals::classes::{ClassSums, ClassTable};
 use crate::rounds::other_rounds::Elsewhere;
-use crate::sites::Kind;
+use crate::sites::{Function, Kind};
 use crate::sums::moments::{co_moment, fraction};
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{PROBES, ROOT};
@@ -62,7 +62,7 @@ const UNNAMED_PART: f64 = 0.5;
 
 /// The findings of one round.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FindingsOfRound {
     /// Largest share first.
     pub findings: Vec<Finding>,
     /// The rest of the variance.
@@ -80,11 +80,11 @@ pub fn findings(
     elsewhere: &[Elsewhere],
     threshold: f64,
     ticks_per_ns: f64,
-) -> Found {
+) -> FindingsOfRound {
     let causes = Causes::of(tree);
     let whole = tree.total.latency_moment();
     if whole <= 0.0 {
-        return Found::default();
+        return FindingsOfRound::default();
     }
     let blocks = &detail.sums.blocks;
     let replicates = blocks.jackknife(tree.total, |sums| {
@@ -141,7 +141,7 @@ pub fn findings(
         let number = partition.of_context[context as usize].filter(|_| node as u32 != PROBES);
         number.and_then(place)
     });
-    Found {
+    FindingsOfRound {
         of_node: of_node.collect(),
         findings: found.into_iter().map(|(_, finding)| finding).collect(),
         uncovered,
@@ -174,10 +174,15 @@ impl Builder<'_> {
         let entered = self.entered(&nodes, [function, caller]);
         let calls: i128 = entered.iter().map(|&node| sums.node(node).calls).sum();
         let top = self.causes.contexts[TOP as usize].function;
-        let name = |id: u32| self.causes.names[id as usize].clone();
+        let name = |id: u32| self.causes.names[id as usize].to_string();
         let spread = 2.0 * self.partition.own[at].abs() < share.abs();
         let called_by = (caller != top).then(|| name(caller));
-        let (waits_for, meanwhile) = holders::holders(self.tree, crossings, &name(function), ticks);
+        let (waits_for, meanwhile) = holders::holders(
+            self.tree,
+            crossings,
+            &self.causes.names[function as usize],
+            ticks,
+        );
         Finding {
             headline: headline(&name(function), called_by.as_deref(), spread),
             function: name(function),
@@ -305,10 +310,12 @@ impl Builder<'_> {
 
     /// The function without a name, below one with a name, that has most of the time of `nodes`.
     fn unnamed(&self, nodes: &[u32], ticks: i128) -> Option<Unnamed> {
-        let mut times: BTreeMap<String, i128> = BTreeMap::new();
+        let mut times: BTreeMap<Function, i128> = BTreeMap::new();
         for &node in nodes {
             let context = self.causes.of_node[node as usize];
-            if self.causes.is_foreign[node as usize] || is_unnamed(self.causes.name(context)) {
+            if self.causes.is_foreign[node as usize]
+                || is_unnamed(&self.causes.function(context).name)
+            {
                 continue;
             }
             let own = |&at: &u32| at != ROOT && self.causes.of_node[at as usize] == context;
@@ -317,14 +324,17 @@ impl Builder<'_> {
             let calls = above
                 .take_while(own)
                 .filter(|&at| self.tree.state(at).is_none());
-            let names = calls.map(|at| self.tree.function(Part::Call(at)));
-            if let Some(name) = names.filter(|name| is_unnamed(name)).last() {
-                *times.entry(name).or_default() += self.tree.total.node(node).exclusive;
+            let functions = calls.map(|at| self.tree.function(Part::Call(at)));
+            if let Some(function) = functions.filter(|it| is_unnamed(&it.name)).last() {
+                *times.entry(function).or_default() += self.tree.total.node(node).exclusive;
             }
         }
         let (function, most) = times.into_iter().max_by_key(|(_, ticks)| *ticks)?;
         let of_time = fraction(most as f64, ticks as f64);
-        (of_time >= UNNAMED_PART).then_some(Unnamed { function, of_time })
+        (of_time >= UNNAMED_PART).then(|| Unnamed {
+            function: function.to_string(),
+            of_time,
+        })
     }
 
     /// By class: its part of the time, and its part of the share. The sum over its intervals of (x - mean x)(L - mean

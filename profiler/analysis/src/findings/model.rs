@@ -105,11 +105,17 @@ pub struct FindingClass {
 pub struct Holder {
     /// The class of the interval that the holder worked on, or the name of its other activity.
     pub class: String,
+    /// What the holder's thread is called, where it served no interval; `class` has this name, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
     /// Part of the finding's time.
     pub of_time: f64,
     /// The deepest function with most of this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    /// `function` is no function but a state, in words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_state: bool,
 }
 
 /// The activity of the holders that a finding waits for.
@@ -117,6 +123,9 @@ pub struct Holder {
 pub struct Meanwhile {
     /// The function.
     pub function: String,
+    /// `function` is no function but a state, in words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_state: bool,
     /// Part of the time that they are waited for.
     pub of_time: f64,
     /// The system's function that has most of that time: `fdatasync`.

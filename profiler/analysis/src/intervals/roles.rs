@@ -2,7 +2,7 @@
 
 /// A thread's role; by default none is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Role(u16);
+pub struct ThreadRole(u16);
 
 /// How a title or name begins (behind `postgres: ` and the like), and what the role is called.
 const ROLES: &[(&str, &str)] = &[
@@ -46,24 +46,24 @@ const WALSENDER: &str = "walsender";
 /// A PostgreSQL process with any other title serves a client.
 const SESSIONS: &str = "postgres";
 
-impl Role {
+impl ThreadRole {
     /// Nothing is known of the thread.
-    pub const UNKNOWN: Role = Role(0);
+    pub const UNKNOWN: ThreadRole = ThreadRole(0);
     /// It serves a client's connection.
-    pub const SESSION: Role = Role(1);
+    pub const SESSION: ThreadRole = ThreadRole(1);
     /// Number of the first of [`ROLES`].
     const FIRST: usize = 2;
 
     /// The role of a thread, by its name.
-    pub fn of(name: &str) -> Role {
+    pub fn of(name: &str) -> ThreadRole {
         let starts =
             |(known, _): &(&str, &str)| name.split(": ").any(|part| part.starts_with(known));
         match ROLES.iter().position(starts) {
-            Some(at) => Role((Role::FIRST + at) as u16),
+            Some(at) => ThreadRole((ThreadRole::FIRST + at) as u16),
             None if name.split(": ").next() == Some(SESSIONS) && name.contains(": ") => {
-                Role::SESSION
+                ThreadRole::SESSION
             }
-            None => Role::UNKNOWN,
+            None => ThreadRole::UNKNOWN,
         }
     }
 
@@ -73,15 +73,15 @@ impl Role {
     }
 
     /// The role with this number.
-    pub(crate) fn of_number(number: u32) -> Role {
-        Role(number as u16)
+    pub(crate) fn of_number(number: u32) -> ThreadRole {
+        ThreadRole(number as u16)
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        match usize::from(self.0).checked_sub(Role::FIRST) {
+        match usize::from(self.0).checked_sub(ThreadRole::FIRST) {
             Some(at) => ROLES.get(at).map_or(OUTSIDE, |(_, name)| name),
-            None if self == Role::SESSION => "session outside of its intervals",
+            None if self == ThreadRole::SESSION => "session outside of its intervals",
             None => OUTSIDE,
         }
     }
@@ -92,8 +92,8 @@ impl Role {
     }
 
     #[cfg(test)]
-    pub(crate) fn all() -> impl Iterator<Item = Role> {
-        (0..(Role::FIRST + ROLES.len()) as u16).map(Role)
+    pub(crate) fn all() -> impl Iterator<Item = ThreadRole> {
+        (0..(ThreadRole::FIRST + ROLES.len()) as u16).map(ThreadRole)
     }
 }
 
@@ -122,9 +122,9 @@ mod tests {
             ("", "thread outside of intervals"),
             ("postgres", "thread outside of intervals"),
         ] {
-            assert_eq!(Role::of(name).name(), role, "{name}");
+            assert_eq!(ThreadRole::of(name).name(), role, "{name}");
         }
-        assert!(Role::of("postgres: walsender rep").is_relay());
-        assert_eq!(Role::all().filter(|role| role.is_relay()).count(), 1);
+        assert!(ThreadRole::of("postgres: walsender rep").is_relay());
+        assert_eq!(ThreadRole::all().filter(|role| role.is_relay()).count(), 1);
     }
 }

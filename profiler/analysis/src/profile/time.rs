@@ -26,6 +26,9 @@ pub struct WaitedFor {
     pub longest_object: String,
     /// The class of intervals that the waker served, or none; absent where the waker is unknown.
     pub holder: Option<String>,
+    /// What the waker's thread is called, where it served no interval; `holder` has this name, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder_thread: Option<String>,
     /// Its open calls when it released, outermost first, each with its site.
     pub holder_calls: Vec<String>,
     /// Waits.

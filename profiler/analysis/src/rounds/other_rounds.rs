@@ -11,7 +11,8 @@ use crate::rounds::policy::{ERRORS_MIN, PATHS_MAX, TAKEN_MIN};
 use crate::sites::SiteTable;
 use crate::sums::Sums;
 use crate::sums::moments::fraction;
-use crate::sums::parts::{Part, VarianceTree};
+use crate::sums::node_names::NodeNames;
+use crate::sums::parts::VarianceTree;
 use crate::sums::paths::{Path, Paths, ROOT};
 use crate::sums::round_sums::RoundSums;
 
@@ -22,13 +23,13 @@ pub struct RoundFindings {
     pub(super) coverage: f64,
     paths: Paths,
     intervals: u64,
-    found: Vec<Found>,
+    found: Vec<FoundPath>,
     /// By node: whether its time, or its share of the variance, is at least [`TAKEN_MIN`].
     took: Vec<bool>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct FoundPath {
     node: u32,
     /// Cov(X, L) / Var(L), inclusive.
     share: f64,
@@ -61,7 +62,7 @@ impl RoundFindings {
         let errors = blocks.jackknife(&total, |sums| {
             nodes.iter().map(|&node| share(sums, node)).collect()
         });
-        let found = nodes.iter().enumerate().map(|(at, &node)| Found {
+        let found = nodes.iter().enumerate().map(|(at, &node)| FoundPath {
             node,
             share: errors.whole[at],
             se: errors.standard_error(at),
@@ -192,23 +193,22 @@ pub fn seen_elsewhere(
     ticks_per_ns: f64,
 ) -> Vec<Elsewhere> {
     let mut seen: Vec<Elsewhere> = Vec::new();
-    let nothing = Sums::default();
     for (round, findings) in others {
-        let names = VarianceTree::new(&findings.paths, &nothing, sites);
+        let names = NodeNames::new(&findings.paths, sites);
         let missing = findings
             .found
             .iter()
             .filter(|found| findings.counterpart(found.node, chosen).is_none());
         for found in missing {
-            let path = names.path(Part::Call(found.node));
+            let path = names.path(found.node);
             if seen.iter().any(|other| other.seen.path == path) {
                 continue;
             }
             let (above, below) = findings.placed(found.node, chosen);
-            let is_call = |&node: &u32| names.state(node).is_none();
+            let is_call = |&node: &u32| findings.paths.get(node).state.is_none();
             let calls = below.into_iter().rev().filter(is_call);
             seen.push(Elsewhere {
-                functions: calls.map(|node| names.function(Part::Call(node))).collect(),
+                functions: calls.map(|node| names.function(node).to_string()).collect(),
                 of_share: fraction(found.share, findings.share_of(above.here)),
                 above: above.in_chosen,
                 coverage: findings.coverage,

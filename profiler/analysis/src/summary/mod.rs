@@ -27,6 +27,7 @@ use crate::rounds::other_rounds;
 use crate::sums::Sums;
 use crate::sums::histogram::Histogram;
 use crate::sums::moments::{fraction, mean, standard_deviation};
+use crate::sums::node_names::NodeNames;
 use crate::sums::parts::VarianceTree;
 use crate::sums::paths::PROBES;
 use crate::sums::self_cost::Measured;
@@ -96,7 +97,8 @@ fn explain(profile: &mut Profile, inputs: &Inputs<'_>, total: &Sums) {
     let Inputs { round, options, .. } = *inputs;
     let (blocks, histogram) = (&round.sums.blocks, &round.sums.histogram);
     let ticks_per_ns = options.ticks_per_ns;
-    let tree = VarianceTree::new(&round.paths, total, inputs.sites).with_classes(inputs.classes);
+    let names = NodeNames::new(&round.paths, inputs.sites).with_classes(inputs.classes);
+    let tree = VarianceTree::new(names, total);
     profile.unpatched = untimed::unpatched(inputs, &tree);
     let not_opened = match inputs.facts {
         Some(_) => NotOpened::of(inputs.sites, &profile.unpatched),

@@ -7,6 +7,7 @@ use crate::profile::Profile;
 use crate::sites::{Kind, is_unnamed};
 use crate::slow::Evidence;
 use crate::slow::model::{SeenInside, SlowPath};
+use crate::sums::parts::own_time_names;
 
 /// Stacks that are evidence for the whole interval: one stall may be seen in several.
 const STACKS_MIN: u64 = 5;
@@ -29,11 +30,11 @@ fn add_inside_of_interval(profile: &mut Profile) {
         return;
     };
     let common = &stacks.common;
-    let interval = &profile.tree.name;
+    let own = own_time_names(&profile.tree.name);
     let of_interval = profile
         .findings
         .iter_mut()
-        .find(|finding| finding.kind == Kind::Body && finding.function.contains(interval.as_str()));
+        .find(|finding| finding.kind == Kind::Body && own.contains(&finding.function));
     if let Some(finding) = of_interval
         && common.functions.len() > 1
         && common.stacks >= STACKS_MIN

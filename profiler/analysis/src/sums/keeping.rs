@@ -7,7 +7,7 @@
 //! - Medians and cohorts need intervals near the mean: these are treated as if a little away from it.
 //! - Half of the budget is for the slowest intervals, which are all kept: a rare stall is never lost.
 
-use evenkeel_wire::{Keep, LATENCY_CLASSES, latency_class_start};
+use evenkeel_wire::{KeepRate, LATENCY_CLASSES, latency_class_start};
 
 /// Intervals nearer to the mean than this many standard deviations are treated as that far away.
 const NEAR_SDS: f64 = 0.25;
@@ -18,8 +18,8 @@ const STEPS: u32 = 48;
 
 /// Chooses by class which of the intervals with these latencies to keep, so that about this fraction of all is kept.
 /// Without intervals, everything is kept.
-pub fn table(by_class: &[f64], fraction: f64) -> Vec<Keep> {
-    let mut table = vec![Keep::ALL; LATENCY_CLASSES];
+pub fn table(by_class: &[f64], fraction: f64) -> Vec<KeepRate> {
+    let mut table = vec![KeepRate::ALL; LATENCY_CLASSES];
     let all: f64 = by_class.iter().sum();
     if fraction >= 1.0 || all <= 0.0 {
         return table;
@@ -61,9 +61,9 @@ fn slow_from(by_class: &[f64], most: f64) -> usize {
 }
 
 /// The nearest power of two to a probability, not below it.
-fn keep(probability: f64) -> Keep {
+fn keep(probability: f64) -> KeepRate {
     let k = (-probability.log2()).floor();
-    Keep::of_log2(k.clamp(0.0, Keep::LOG2_MAX.into()) as u8)
+    KeepRate::of_log2(k.clamp(0.0, KeepRate::LOG2_MAX.into()) as u8)
 }
 
 /// By class: how far from the mean its latencies are, ticks.
@@ -94,7 +94,7 @@ mod tests {
         by_class
     }
 
-    fn expected(by_class: &[f64], table: &[Keep]) -> f64 {
+    fn expected(by_class: &[f64], table: &[KeepRate]) -> f64 {
         let classes = by_class.iter().zip(table);
         classes
             .map(|(count, keep)| count / keep.weight() as f64)
@@ -113,7 +113,7 @@ mod tests {
         };
         let by_class = counted((0..100_000).map(latency));
         let table = table(&by_class, 0.02);
-        assert_eq!(table[latency_class(1 << 30)], Keep::ALL);
+        assert_eq!(table[latency_class(1 << 30)], KeepRate::ALL);
         assert!(table[latency_class(1 << 20)].log2() >= 5);
         let kept = expected(&by_class, &table);
         assert!((1_000.0..=2_000.0).contains(&kept), "{kept}");
@@ -138,11 +138,11 @@ mod tests {
 
     #[test]
     fn everything_is_kept_where_that_is_allowed_or_nothing_is_known() {
-        let all = |table: Vec<Keep>| table.iter().all(|&keep| keep == Keep::ALL);
+        let all = |table: Vec<KeepRate>| table.iter().all(|&keep| keep == KeepRate::ALL);
         assert!(all(table(&counted(0..1_000), 1.0)));
         assert!(all(table(&[], 0.01)));
         // A class that was never met, above all others.
         let table = table(&counted((0..1_000).map(|at| 1_000 + at)), 0.01);
-        assert_eq!(table[latency_class(1 << 40)], Keep::ALL);
+        assert_eq!(table[latency_class(1 << 40)], KeepRate::ALL);
     }
 }

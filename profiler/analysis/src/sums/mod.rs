@@ -4,7 +4,7 @@
 //! All sums are exact integers, so merging in any order gives the same result to the last bit. Even latencies of
 //! `crate::intervals::interval::LATENCY_BITS` bits leave room for 2^31 intervals.
 //!
-//! An interval with a weight ([`evenkeel_wire::Keep`]) is added as often as its weight says. So sums, and all figures
+//! An interval with a weight ([`evenkeel_wire::KeepRate`]) is added as often as its weight says. So sums, and all figures
 //! computed from them, describe the intervals that ended, not those that were kept; [`Sums::kept`] counts the latter.
 
 pub(crate) mod accumulate;
@@ -14,6 +14,7 @@ pub(crate) mod jackknife;
 pub mod keeping;
 pub(crate) mod latencies;
 pub(crate) mod moments;
+pub mod node_names;
 pub(crate) mod over_time;
 pub mod parts;
 pub mod paths;

@@ -3,9 +3,9 @@
 
 use crate::critical::states::State;
 use crate::findings::not_opened::NotOpened;
-use crate::intervals::classes::ClassTable;
-use crate::sites::{INDIRECT, Kind, Site, SiteTable};
+use crate::sites::{Function, Kind, Site};
 use crate::sums::Sums;
+use crate::sums::node_names::NodeNames;
 use crate::sums::paths::{PROBES, Paths, ROOT};
 
 /// An element of the variance tree.
@@ -86,15 +86,15 @@ pub struct VarianceTree<'a> {
     pub paths: &'a Paths,
     /// Sums over all intervals.
     pub total: &'a Sums,
-    sites: &'a SiteTable,
-    classes: Option<&'a ClassTable>,
+    names: NodeNames<'a>,
     not_opened: Option<&'a NotOpened>,
     children: Vec<Vec<u32>>,
 }
 
 impl<'a> VarianceTree<'a> {
     /// The tree of the paths with calls in `total`: a path may have been met only in intervals that were left out.
-    pub fn new(paths: &'a Paths, total: &'a Sums, sites: &'a SiteTable) -> VarianceTree<'a> {
+    pub fn new(names: NodeNames<'a>, total: &'a Sums) -> VarianceTree<'a> {
+        let paths = names.paths;
         let mut children = vec![Vec::new(); paths.all().len()];
         for (node, path) in paths.all().iter().enumerate().skip(1) {
             if total.node(node as u32).calls > 0 {
@@ -104,18 +104,9 @@ impl<'a> VarianceTree<'a> {
         VarianceTree {
             paths,
             total,
-            sites,
-            classes: None,
+            names,
             not_opened: None,
             children,
-        }
-    }
-
-    /// The tree with names for the classes of other intervals.
-    pub fn with_classes(self, classes: &'a ClassTable) -> VarianceTree<'a> {
-        VarianceTree {
-            classes: Some(classes),
-            ..self
         }
     }
 
@@ -127,28 +118,14 @@ impl<'a> VarianceTree<'a> {
         }
     }
 
+    /// Names of the calls.
+    pub fn names(&self) -> &NodeNames<'a> {
+        &self.names
+    }
+
     /// The state of a node that is no call.
     pub fn state(&self, node: u32) -> Option<State> {
         self.paths.get(node).state
-    }
-
-    /// Name of a class of intervals.
-    pub fn class(&self, id: usize) -> &'a str {
-        self.classes.map_or("", |classes| classes.name(id))
-    }
-
-    /// Name of the function that a probe calls.
-    pub fn callee(&self, probe: u32) -> String {
-        match self.sites.sites.get(probe as usize) {
-            Some(site) => site.callee.clone(),
-            None => format!("probe {probe}"),
-        }
-    }
-
-    /// Call site of a probe; empty where it has none.
-    pub fn call_site(&self, probe: u32) -> &'a str {
-        let site = self.sites.sites.get(probe as usize);
-        site.map_or("", |site| site.site.as_str())
     }
 
     /// Timed calls made by a node.
@@ -183,13 +160,13 @@ impl<'a> VarianceTree<'a> {
 
     /// Site of a node's call; nothing at the root, at `PROBES`, and for a probe id the table does not know.
     pub fn site(&self, node: u32) -> Option<&'a Site> {
-        self.sites.sites.get(self.paths.get(node).probe? as usize)
+        self.names.site(node)
     }
 
     /// Height of a part's function in the static call graph; 0 for bodies: nothing is below them.
     pub fn height(&self, part: Part) -> u32 {
         match part {
-            Part::Call(ROOT) => self.sites.root_height,
+            Part::Call(ROOT) => self.names.sites.root_height,
             Part::Call(node) => self.site(node).map_or(0, |site| site.height),
             Part::Body(_) => 0,
         }
@@ -233,50 +210,29 @@ impl<'a> VarianceTree<'a> {
     /// Name of a part, as [`crate::profile::Node::name`].
     pub fn name(&self, part: Part) -> String {
         match part {
-            Part::Body(node) => self.body(node, &self.name(Part::Call(node))),
-            Part::Call(ROOT) => self.sites.root.clone(),
-            Part::Call(PROBES) => "probes".to_owned(),
-            Part::Call(node) => {
-                let path = self.paths.get(node);
-                match path.state {
-                    Some(state) => state.name(|class| self.class(class)),
-                    None => self.callee(path.probe.unwrap_or_default()),
-                }
-            }
+            Part::Body(node) => self.body(node, &self.names.call(node)),
+            Part::Call(node) => self.names.call(node),
         }
     }
 
-    /// Whether a node's callee is not known before the call.
-    pub(crate) fn is_indirect(&self, node: u32) -> bool {
-        self.site(node).is_some_and(|site| site.callee == INDIRECT)
-    }
-
-    /// Name of a part's function in factors, which sum over a function's nodes. Unlike [`Self::name`] it
-    /// distinguishes indirect calls.
-    pub fn function(&self, part: Part) -> String {
-        match (part, self.site(part.node())) {
-            (Part::Call(node), Some(site)) if self.is_indirect(node) => {
-                format!("{INDIRECT} at {}", site.site)
-            }
-            (Part::Body(node), _) if self.is_indirect(node) => {
-                self.body(node, &self.function(Part::Call(node)))
-            }
-            _ => self.name(part),
+    /// A part's function in factors, which sum over a function's nodes. Unlike [`Self::name`] it distinguishes indirect calls,
+    /// and functions of several files that have no names.
+    pub fn function(&self, part: Part) -> Function {
+        match part {
+            Part::Call(node) => self.names.function(node),
+            Part::Body(node) => Function {
+                name: self.body(node, &self.names.function(node).to_string()),
+                file: None,
+            },
         }
     }
 
     /// Path from the root: `root > f [f+0x10] > g [g+0x2f]`, `> body of g` after it for a body.
     pub fn path(&self, part: Part) -> String {
-        let mut path = match part {
-            Part::Body(node) => {
-                return format!("{} > {}", self.path(Part::Call(node)), self.name(part));
-            }
-            Part::Call(ROOT) => return self.name(part),
-            Part::Call(node) => self.path(Part::Call(self.paths.get(node).parent)),
-        };
-        path.push_str(" > ");
-        path.push_str(&self.step(part));
-        path
+        match part {
+            Part::Body(node) => format!("{} > {}", self.names.path(node), self.name(part)),
+            Part::Call(node) => self.names.path(node),
+        }
     }
 
     /// Path of two parts of one node, in order of name: `root > f [f+0x10] > {body of f, g [f+0x2f]}`.
@@ -285,18 +241,12 @@ impl<'a> VarianceTree<'a> {
             Part::Body(node) => node,
             Part::Call(node) => self.paths.get(node).parent,
         };
-        let (a, b) = (self.step(a), self.step(b));
+        let step = |part| match part {
+            Part::Call(node) => self.names.step(node),
+            Part::Body(_) => self.name(part),
+        };
+        let (a, b) = (step(a), step(b));
         let (first, second) = if a <= b { (a, b) } else { (b, a) };
-        format!("{} > {{{first}, {second}}}", self.path(Part::Call(above)))
-    }
-
-    /// The last step of a part's path.
-    pub(crate) fn step(&self, part: Part) -> String {
-        match (part, self.site(part.node())) {
-            (Part::Call(_), Some(site)) if !site.site.is_empty() => {
-                format!("{} [{}]", site.callee, site.site)
-            }
-            _ => self.name(part),
-        }
+        format!("{} > {{{first}, {second}}}", self.names.path(above))
     }
 }

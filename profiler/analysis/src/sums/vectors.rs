@@ -83,7 +83,7 @@ pub struct Vector<'a> {
     pub siblings: &'a [Sibling],
     /// |sum of exclusive times - latency|, ticks: zero, or the profiler is wrong.
     pub closure_error: u64,
-    /// For how many intervals this one stands ([`evenkeel_wire::Keep`]).
+    /// For how many intervals this one stands ([`evenkeel_wire::KeepRate`]).
     pub weight: u64,
 }
 

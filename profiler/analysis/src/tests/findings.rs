@@ -1,6 +1,6 @@
 //! Findings of traces whose causes are known.
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use proptest::prelude::*;
 
 use super::critical::streams::{G, LOCK, UNLOCK, following, run, stream, table};
@@ -137,13 +137,13 @@ fn whom_it_waits_for() {
         let (at, wait) = (1000 * n, 20 * n);
         a = a
             .begin(at, "order")
-            .wait(at + 10, at + 10 + wait, Kind::Mutex, 7)
+            .wait(at + 10, at + 10 + wait, ObjectKind::Mutex, 7)
             .call(at + 9, at + 11 + wait, LOCK)
             .end(at + 20 + wait, &[]);
         let released = at + 5 + wait;
         b = b.wake(
             released,
-            Kind::Mutex,
+            ObjectKind::Mutex,
             7,
             &[(600, G), (released - 1, UNLOCK)],
         );
@@ -192,19 +192,19 @@ fn holders_that_wait_for_the_same_are_not_the_answer() {
         let (over, passed_on) = (at + 30 + wait, at + 28 + wait);
         a = a
             .begin(at, "order")
-            .wait(at + 10, over, Kind::Mutex, 1)
+            .wait(at + 10, over, ObjectKind::Mutex, 1)
             .call(at + 9, over + 1, ROW)
             .end(over + 10, &[]);
         b = b
             .begin(at + 1, "order")
-            .wait(at + 5, passed_on - 2, Kind::Mutex, 2)
+            .wait(at + 5, passed_on - 2, ObjectKind::Mutex, 2)
             .call(at + 4, passed_on - 1, ROW)
-            .wake(passed_on, Kind::Mutex, 1, &[])
+            .wake(passed_on, ObjectKind::Mutex, 1, &[])
             .end(passed_on + 2, &[]);
         let written = passed_on - 6;
         c = c
             .call(at + 3, written, SYNC)
-            .wake(written + 1, Kind::Mutex, 2, &[(at + 2, FLUSH)])
+            .wake(written + 1, ObjectKind::Mutex, 2, &[(at + 2, FLUSH)])
             .call(at + 2, written + 2, FLUSH);
     }
     let mut analysis = following();

@@ -8,6 +8,7 @@ use crate::intervals::assembler::Assembler;
 use crate::profile::Node;
 use crate::sums::Sums;
 use crate::sums::blocks::Blocks;
+use crate::sums::node_names::NodeNames;
 use crate::sums::parts::{Part, VarianceTree, pair_moment};
 use crate::sums::paths::{Paths, ROOT};
 use crate::sums::vectors::{ProbeCost, Segment, Vector, Vectoriser};
@@ -236,7 +237,7 @@ fn parts_of_a_node() {
     let (paths, all) = sums_of(&intervals, ProbeCost::default());
     let total = merged(&all);
     let table = sites(&[]);
-    let tree = VarianceTree::new(&paths, &total, &table);
+    let tree = VarianceTree::new(NodeNames::new(&paths, &table), &total);
     let parts = tree.parts(ROOT);
     assert_eq!(parts.len(), 3);
     let mut variance: f64 = parts.iter().map(|part| part.moment(&total)).sum();

@@ -55,6 +55,23 @@ fn the_exponent_weighs_specificity() {
     near(cubic[0].1, 125.0 * 16.0 / 416.0);
 }
 
+/// As in stripped libraries: the function at one address of liba.so calls that at the same address of libb.so, which takes 0 or 20.
+#[test]
+fn functions_without_names_are_told_apart_by_their_files() {
+    let mut table = sites(&[("0x1a30", "root+0x1", 1), ("0x1a30", "0x1a30+0x2", 0)]);
+    for (site, file) in table.sites.iter_mut().zip(["liba.so", "libb.so"]) {
+        site.callee_file = Some(file.to_owned());
+    }
+    let steps = |own, inner| vec![call(A, [work(own), leaf(B, inner)])];
+    let analysis = analysed(&[steps(5, 0), steps(5, 20), steps(5, 0), steps(5, 20)]);
+    let profile = analysis.profile(&table, &options());
+    let found = names(&profile);
+    assert!(found.contains(&"liba.so!0x1a30".to_owned()), "{found:?}");
+    let inner = "libb.so!0x1a30".to_owned();
+    let inner = found.iter().position(|name| *name == inner);
+    near(profile.factors[inner.expect("a factor")].contribution, 1.0);
+}
+
 /// wrapper, of static height 1, calls deep, of height 4, through a pointer. So wrapper is raised to 5, and the root, at
 /// 5, to 6. wrapper scores 1^2 and deep 2^2 times the same contribution.
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_wire::{Keep, LATENCY_CLASSES, Marker, Record, latency_class};
+use evenkeel_wire::{KeepRate, LATENCY_CLASSES, Marker, Record, latency_class};
 
 use super::trace::*;
 use crate::Analysis;
@@ -61,7 +61,7 @@ fn planted() -> Vec<Planted> {
 }
 
 /// A session's profile of these intervals, each kept as `keep` says for its latency.
-fn sampled(all: &[Planted], keep: impl Fn(u64) -> Keep, seed: u64) -> Profile {
+fn sampled(all: &[Planted], keep: impl Fn(u64) -> KeepRate, seed: u64) -> Profile {
     let mut random = Random(seed << 32);
     let mut analysis = started(crate::ProbeCost::default());
     for (at, planted) in (0..).zip(all) {
@@ -76,7 +76,7 @@ fn sampled(all: &[Planted], keep: impl Fn(u64) -> Keep, seed: u64) -> Profile {
     profile_of(&analysis)
 }
 
-fn records(at: u64, planted: &Planted, keep: Keep) -> Vec<Record> {
+fn records(at: u64, planted: &Planted, keep: KeepRate) -> Vec<Record> {
     let label = [Record::integer_label(planted.label)];
     let mut records = labelled(1_000 + 1_000_000 * at, &label, &planted.steps);
     let end = records.pop().expect("an end");
@@ -130,7 +130,7 @@ fn estimates(profile: &Profile) -> (BTreeMap<String, f64>, BTreeMap<String, f64>
 /// Mean and standard deviation of what many draws estimate, and the mean of the errors that they claim.
 fn over_draws(
     all: &[Planted],
-    keep: impl Fn(u64) -> Keep,
+    keep: impl Fn(u64) -> KeepRate,
 ) -> BTreeMap<String, (f64, f64, Option<f64>)> {
     let draws: Vec<_> = (1..=DRAWS)
         .map(|seed| estimates(&sampled(all, &keep, seed)))
@@ -154,7 +154,7 @@ fn over_draws(
 }
 
 /// The table of a session that may keep one interval in twenty.
-fn of_table(all: &[Planted]) -> impl Fn(u64) -> Keep {
+fn of_table(all: &[Planted]) -> impl Fn(u64) -> KeepRate {
     let table = keeping::table(&by_class(all), 0.05);
     move |ticks| table[latency_class(ticks)]
 }
@@ -162,7 +162,7 @@ fn of_table(all: &[Planted]) -> impl Fn(u64) -> Keep {
 #[test]
 fn weighted_intervals_give_unbiased_estimates() {
     let all = planted();
-    let (truth, _) = estimates(&sampled(&all, |_| Keep::ALL, 1));
+    let (truth, _) = estimates(&sampled(&all, |_| KeepRate::ALL, 1));
     for (name, (mean, sd, claimed)) in over_draws(&all, of_table(&all)) {
         let chance = 4.5 * sd / (DRAWS as f64).sqrt();
         // A quotient of unbiased sums is biased by less than a tenth of what chance makes of one draw.
@@ -182,7 +182,7 @@ fn weighted_intervals_give_unbiased_estimates() {
 #[test]
 fn keeping_by_latency_is_surer_than_a_uniform_sample_of_as_many() {
     let all = planted();
-    let (truth, _) = estimates(&sampled(&all, |_| Keep::ALL, 1));
+    let (truth, _) = estimates(&sampled(&all, |_| KeepRate::ALL, 1));
     let rms = |draws: BTreeMap<String, (f64, f64, Option<f64>)>| {
         let shares = draws.iter().filter(|(name, _)| name.starts_with("share"));
         let squares = shares.map(|(name, (mean, sd, _))| (mean - truth[name]).powi(2) + sd * sd);
@@ -190,7 +190,7 @@ fn keeping_by_latency_is_surer_than_a_uniform_sample_of_as_many() {
     };
     let by_latency = rms(over_draws(&all, of_table(&all)));
     // One in sixteen, which is more than one in twenty.
-    let uniform = rms(over_draws(&all, |_| Keep::of_log2(4)));
+    let uniform = rms(over_draws(&all, |_| KeepRate::of_log2(4)));
     assert!(by_latency < uniform / 3.0, "{by_latency} {uniform}");
 }
 
@@ -209,7 +209,7 @@ fn every_slow_interval_is_kept_and_the_report_says_so() {
     assert_eq!(profile.intervals, sampling.recorded);
     assert!(profile.explains_a_part().is_none(), "{sampling:?}");
     // Percentiles, mean and spread are of all intervals: exact where those were recorded, or nearly.
-    let whole = sampled(&all, |_| Keep::ALL, 1);
+    let whole = sampled(&all, |_| KeepRate::ALL, 1);
     assert!((sampling.mean_ns / whole.mean_ns - 1.0).abs() < 0.01);
     assert!((sampling.sd_ns / whole.sd_ns - 1.0).abs() < 0.01);
     for (name, value) in &whole.percentiles_ns {
@@ -230,10 +230,10 @@ fn a_weight_is_a_number_of_equal_intervals() {
     let mut weighted = started(crate::ProbeCost::default());
     let mut repeated = started(crate::ProbeCost::default());
     for (at, planted) in (0..).zip(&all[..200]) {
-        let keep = Keep::of_log2(if at % 3 == 0 { 2 } else { 0 });
+        let keep = KeepRate::of_log2(if at % 3 == 0 { 2 } else { 0 });
         weighted.push(1, &records(10 * at, planted, keep));
         for copy in 0..keep.weight() {
-            repeated.push(1, &records(10 * at + copy, planted, Keep::ALL));
+            repeated.push(1, &records(10 * at + copy, planted, KeepRate::ALL));
         }
     }
     let [weighted, repeated] = [weighted, repeated].map(|analysis| profile_of(&analysis));
@@ -272,7 +272,7 @@ fn minutes_of_sums_keep_the_weights() {
 #[test]
 fn a_clock_that_goes_back_gives_no_weight() {
     let mut analysis = started(crate::ProbeCost::default());
-    let end = Record::end_of_interval(900, STAMP.generation, Keep::of_log2(5));
+    let end = Record::end_of_interval(900, STAMP.generation, KeepRate::of_log2(5));
     analysis.push(1, &[Record::begin(1_000, STAMP), end]);
     let profile = profile_of(&analysis);
     assert_eq!((profile.intervals, profile.discarded), (0, 1));

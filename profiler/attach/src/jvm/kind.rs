@@ -14,7 +14,7 @@ const OLDEST: u32 = 11;
 
 /// A kind of Java virtual machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum JvmKind {
     /// OpenJDK's own, of many vendors.
     HotSpot {
         /// Major version (8, 17), where the JVM's directory tells.
@@ -30,27 +30,27 @@ pub enum Kind {
 ///
 /// # Errors
 /// The process may not be looked at.
-pub fn recognise(pid: i32) -> Result<Option<Kind>, Refused> {
+pub fn recognise(pid: i32) -> Result<Option<JvmKind>, Refused> {
     let mappings = process::mappings(pid).map_err(|_| permission::not_permitted(pid))?;
     let paths = mappings.iter().map(|mapping| mapping.path.as_str());
     Ok(match of_libraries(paths) {
-        Some((Kind::HotSpot { .. }, library)) => Some(Kind::HotSpot {
+        Some((JvmKind::HotSpot { .. }, library)) => Some(JvmKind::HotSpot {
             version: version(pid, library),
         }),
         Some((kind, _)) => Some(kind),
-        None => is_native_image(pid).then_some(Kind::NativeImage),
+        None => is_native_image(pid).then_some(JvmKind::NativeImage),
     })
 }
 
 /// The JVM by the library that is mapped, and its path.
-fn of_libraries<'a>(mut paths: impl Iterator<Item = &'a str>) -> Option<(Kind, &'a str)> {
+fn of_libraries<'a>(mut paths: impl Iterator<Item = &'a str>) -> Option<(JvmKind, &'a str)> {
     paths.find_map(|path| match file_name(path) {
         // OpenJ9 has a libjvm.so, too, next to the library with its code.
         "libjvm.so" if path.contains("/j9vm/") || path.contains("/default/") => {
-            Some((Kind::OpenJ9, path))
+            Some((JvmKind::OpenJ9, path))
         }
-        "libjvm.so" => Some((Kind::HotSpot { version: None }, path)),
-        name if name.starts_with("libj9vm") => Some((Kind::OpenJ9, path)),
+        "libjvm.so" => Some((JvmKind::HotSpot { version: None }, path)),
+        name if name.starts_with("libj9vm") => Some((JvmKind::OpenJ9, path)),
         _ => None,
     })
 }
@@ -97,20 +97,20 @@ fn is_native_image(pid: i32) -> bool {
 }
 
 /// Refuses what cannot be attached to, by its name.
-pub(crate) fn check(pid: i32, kind: &Kind) -> Result<(), Refused> {
+pub(crate) fn check(pid: i32, kind: &JvmKind) -> Result<(), Refused> {
     let why = match kind {
-        Kind::OpenJ9 => Some(
+        JvmKind::OpenJ9 => Some(
             "it runs OpenJ9, whose way of attaching is another; run the program on a HotSpot JVM, or profile its native code"
                 .to_owned(),
         ),
-        Kind::NativeImage => Some(
+        JvmKind::NativeImage => Some(
             "it is a native image of GraalVM, which has no classes left to rewrite; profile it as a native program: its functions are symbols"
                 .to_owned(),
         ),
-        Kind::HotSpot { version: Some(version) } if *version < OLDEST => {
+        JvmKind::HotSpot { version: Some(version) } if *version < OLDEST => {
             Some(format!("it runs Java {version}, and {OLDEST} is the oldest version that is supported; use a newer JVM"))
         }
-        Kind::HotSpot { .. } => forbidding_option(&options(pid)).map(|option| {
+        JvmKind::HotSpot { .. } => forbidding_option(&options(pid)).map(|option| {
             format!("its option {option} forbids it; start it without")
         }),
     };
@@ -167,14 +167,14 @@ fn forbidding_option(options: &[String]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, forbidding_option, of_libraries, release_version};
+    use super::{JvmKind, forbidding_option, of_libraries, release_version};
 
     #[test]
     fn virtual_machines_are_known_by_their_libraries() {
         let kind = |path: &str| {
             of_libraries(["/usr/lib/libc.so.6", path].into_iter()).map(|(kind, _)| kind)
         };
-        let hotspot = Some(Kind::HotSpot { version: None });
+        let hotspot = Some(JvmKind::HotSpot { version: None });
         assert_eq!(
             kind("/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so"),
             hotspot
@@ -185,9 +185,12 @@ mod tests {
         );
         assert_eq!(
             kind("/opt/semeru/lib/default/libj9vm29.so"),
-            Some(Kind::OpenJ9)
+            Some(JvmKind::OpenJ9)
         );
-        assert_eq!(kind("/opt/semeru/lib/j9vm/libjvm.so"), Some(Kind::OpenJ9));
+        assert_eq!(
+            kind("/opt/semeru/lib/j9vm/libjvm.so"),
+            Some(JvmKind::OpenJ9)
+        );
         assert_eq!(kind("/usr/lib/libjvmlike.so"), None);
     }
 

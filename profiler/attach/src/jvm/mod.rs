@@ -25,7 +25,7 @@ use std::path::Path;
 use crate::error::Refused;
 use crate::process;
 
-pub use kind::{Kind, recognise};
+pub use kind::{JvmKind, recognise};
 pub use visits::{Jvm, send_descriptor};
 
 /// Has the JVM load an agent library, and call its `Agent_OnAttach` with `options`.

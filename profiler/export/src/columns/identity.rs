@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use evenkeel_analysis::intervals::classes::ClassTable;
 use evenkeel_analysis::sites::SiteTable;
-use evenkeel_analysis::sums::Sums;
-use evenkeel_analysis::sums::parts::{Part, VarianceTree};
+use evenkeel_analysis::sums::node_names::NodeNames;
 use evenkeel_analysis::sums::paths::Paths;
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): fixed for ever, unlike the hashes of libraries.
@@ -29,10 +28,9 @@ impl NodeIds {
         if self.ids.len() == paths.all().len() {
             return;
         }
-        let nothing = Sums::default();
-        let tree = VarianceTree::new(paths, &nothing, sites).with_classes(classes);
+        let names = NodeNames::new(paths, sites).with_classes(classes);
         for node in self.ids.len()..paths.all().len() {
-            self.add(tree.path(Part::Call(node as u32)));
+            self.add(names.path(node as u32));
             self.parents.push(paths.get(node as u32).parent);
         }
     }

@@ -39,7 +39,7 @@ use self::moments::{Moments, NodeSums};
 use self::place::Staged;
 use self::rows::{Cell, Rows};
 use self::schema::Table;
-use self::subject::Subject;
+use self::subject::RunSubject;
 
 /// Name on the command line.
 pub const NAME: &str = "parquet";
@@ -143,7 +143,7 @@ impl Columns {
     pub fn begin(directory: &Path, runs: Vec<Run>, ticks_per_ns: f64) -> Result<Columns, Error> {
         let mut names = BTreeSet::new();
         let mut exported = Vec::new();
-        let there = Subject::of_tables(directory);
+        let there = RunSubject::of_tables(directory);
         for run in runs {
             there.check(&run, directory)?;
             let name = format!("{:016x}", hash(run.identity.as_bytes()));
@@ -288,7 +288,7 @@ impl Columns {
     /// The directory has tables of another interval or program by now, or cannot be written; then it is as it was before.
     pub fn finish(mut self, nodes: &[DescribedNode]) -> Result<Written, Error> {
         // Another export may have been there first.
-        let there = Subject::of_tables(&self.directory);
+        let there = RunSubject::of_tables(&self.directory);
         for exported in &self.runs {
             there.check(&exported.run, &self.directory)?;
         }

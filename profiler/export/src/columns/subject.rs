@@ -16,21 +16,21 @@ const DEPTH: u32 = 2;
 
 /// Interval and program, as far as the files have them.
 #[derive(Debug, Default)]
-pub struct Subject {
+pub struct RunSubject {
     interval: Option<String>,
     program: Option<String>,
 }
 
-impl Subject {
+impl RunSubject {
     /// The subject of a directory's tables, if it has any. All its files have one subject, so the first one decides.
-    pub fn of_tables(directory: &Path) -> Subject {
+    pub fn of_tables(directory: &Path) -> RunSubject {
         first_file(directory)
-            .and_then(|file| Subject::of(&file))
+            .and_then(|file| RunSubject::of(&file))
             .unwrap_or_default()
     }
 
     /// A damaged file is left to its reader to refuse.
-    fn of(file: &Path) -> Option<Subject> {
+    fn of(file: &Path) -> Option<RunSubject> {
         let reader = SerializedFileReader::new(File::open(file).ok()?).ok()?;
         let about = reader.metadata().file_metadata().key_value_metadata();
         let mut pairs = about.into_iter().flatten();
@@ -41,7 +41,7 @@ impl Subject {
         let interval = rows
             .map_while(Result::ok)
             .find_map(|row| path_of_root(&row));
-        Some(Subject { interval, program })
+        Some(RunSubject { interval, program })
     }
 
     /// Whether a run's rows may lie beside those of the directory.

@@ -13,7 +13,7 @@ use self::messages::{
     TrackDescriptor, TrackEvent,
 };
 use crate::format::{Error, Export, Format};
-use crate::slices::{Boundary, Frame, Stacks, boundaries, slices, whole};
+use crate::slices::{Boundary, CallFrame, Stacks, boundaries, slices, whole};
 
 /// The format.
 pub struct Perfetto;
@@ -172,7 +172,7 @@ impl Builder {
         &mut self,
         at_ns: u64,
         track: u64,
-        frame: &Frame<'_>,
+        frame: &CallFrame<'_>,
         debug_annotations: Vec<DebugAnnotation>,
         flow_ids: Vec<u64>,
     ) {
@@ -215,7 +215,7 @@ impl Builder {
 fn annotations(
     export: &Export<'_>,
     path: &Timeline,
-    frame: &Frame<'_>,
+    frame: &CallFrame<'_>,
     is_root: bool,
 ) -> Vec<DebugAnnotation> {
     let mut notes = Vec::new();

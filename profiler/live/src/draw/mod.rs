@@ -2,11 +2,11 @@
 
 mod findings;
 mod latency;
-mod messages;
 mod palette;
 mod tree;
 mod waits;
 
+use evenkeel_report::messages::warning;
 use evenkeel_report::{fit, units};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -91,7 +91,7 @@ impl View {
             Pane::Findings => findings::lines(self, width, palette),
             Pane::Tree => tree::lines(self, width, palette),
             Pane::Waits => waits::lines(self, width, palette),
-            Pane::Messages | Pane::Latency => messages::lines(self, width, palette),
+            Pane::Messages | Pane::Latency => messages(self, width, palette),
         };
         let end = lines.len().saturating_sub(height);
         let first = if pane == Pane::Tree {
@@ -160,4 +160,14 @@ impl View {
         };
         format!("q report and end  1-5 Tab panes  ↑↓ move{tree}")
     }
+}
+
+/// Messages of the session, the newest first, and warnings for the user.
+fn messages<'a>(view: &View, width: usize, palette: &Palette) -> Vec<Line<'a>> {
+    let warnings = view.profile.iter().flat_map(|profile| &profile.warnings);
+    let warnings = warnings.flat_map(|it| fit::wrap(&warning(it), width));
+    let warnings = warnings.map(|text| Line::styled(text, palette.worse()));
+    let said = view.messages.iter().rev();
+    let said = said.flat_map(|text| fit::wrap(text, width));
+    warnings.chain(said.map(Line::raw)).collect()
 }

@@ -218,7 +218,7 @@ global_asm!(
     "jmp 90b",
     ".org evenkeel_\\name\\()_after + {return_at}, 0xcc",
     "99: .quad 0",
-    "98: .quad 0", // probe id: data, so that the next session's takes its place at once (see `kept`)
+    "98: .quad 0", // probe id: data, so that the next session's takes its place at once (see `old_trampolines`)
     "97: .quad 0", // as it stands in a record
     "evenkeel_\\name\\()_end:",
     ".endm",
@@ -299,7 +299,7 @@ global_asm!(
     "EVENKEEL_BYPASS \\indirect",
     ".org evenkeel_\\name\\()_after + {return_at}, 0xcc",
     "99: .quad 0",
-    "98: .quad 0", // probe id: data, so that the next session's takes its place at once (see `kept`)
+    "98: .quad 0", // probe id: data, so that the next session's takes its place at once (see `old_trampolines`)
     "97: .quad 0", // as it stands in a record
     "evenkeel_\\name\\()_end:",
     ".endm",

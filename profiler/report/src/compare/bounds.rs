@@ -1,6 +1,6 @@
 //! Changes that are not to be: are they?
 
-use evenkeel_analysis::comparison::bounds::{Bound, Subject};
+use evenkeel_analysis::comparison::bounds::{Bound, BoundSubject};
 use evenkeel_analysis::comparison::fieller::{Beyond, Pair};
 use evenkeel_analysis::comparison::parts::Parts;
 use evenkeel_analysis::comparison::rows::{Of, Row, Verdict, What};
@@ -51,14 +51,14 @@ impl BoundResult {
             high: None,
             why: Some("neither side has it".to_owned()),
         };
-        if bound.subject == Subject::Rate {
+        if bound.subject == BoundSubject::Rate {
             return rate.map_or_else(absent, |rate| result(bound, Some(rate), None));
         }
         let is_it = |row: &&Row| match (&bound.subject, &row.what) {
-            (Subject::Latency(name), What::Mean) => name == "mean",
-            (Subject::Latency(name), What::Sd) => name == "sd",
-            (Subject::Latency(name), What::Percentile(of)) => name == of,
-            (Subject::Finding(name), What::Finding(at)) => {
+            (BoundSubject::Latency(name), What::Mean) => name == "mean",
+            (BoundSubject::Latency(name), What::Sd) => name == "sd",
+            (BoundSubject::Latency(name), What::Percentile(of)) => name == of,
+            (BoundSubject::Finding(name), What::Finding(at)) => {
                 let finding = &parts.findings[*at];
                 row.of == Of::All && (&finding.function == name || &finding.headline == name)
             }

@@ -1,6 +1,6 @@
 //! A comparison as Markdown, for the summary of a build.
 
-use super::{Comparison, Kind, Of, Row, Told, Verdict, summary, terminal};
+use super::{Comparison, Of, Row, RowKind, Told, Verdict, summary, terminal};
 use crate::{fit, units};
 
 /// Findings and calls listed, at most.
@@ -43,12 +43,12 @@ impl Comparison {
                 out += &format!("| {} | {before} | {after} |\n", one.what);
             }
         }
-        let latency = |row: &&Row| matches!(row.kind, Kind::Latency | Kind::Machine);
+        let latency = |row: &&Row| matches!(row.kind, RowKind::Latency | RowKind::Machine);
         out += &table("latency", self.rows.iter().filter(latency));
-        let is_told = |row: &&Row| row.kind == Kind::Finding;
+        let is_told = |row: &&Row| row.kind == RowKind::Finding;
         out += &table("finding", self.rows.iter().filter(is_told).take(ROWS_MAX));
         let is_told =
-            |row: &&Row| row.kind == Kind::Call && row.verdict.is_told() && !row.passes_on;
+            |row: &&Row| row.kind == RowKind::Call && row.verdict.is_told() && !row.passes_on;
         out += &table("call", self.rows.iter().filter(is_told).take(ROWS_MAX));
         for warning in &self.warnings {
             out += &format!("\n> {}\n", text(warning));
@@ -67,10 +67,10 @@ fn table<'a>(title: &str, rows: impl Iterator<Item = &'a Row>) -> String {
         }
         let value = |ns: Option<f64>| ns.map_or(units::ABSENT.to_owned(), units::duration);
         let mut name = match row.kind {
-            Kind::Call => row.function.clone().unwrap_or_default(),
+            RowKind::Call => row.function.clone().unwrap_or_default(),
             _ => summary::name(row),
         };
-        if matches!(row.kind, Kind::Finding | Kind::Call) {
+        if matches!(row.kind, RowKind::Finding | RowKind::Call) {
             name += match row.of {
                 Of::All => ", mean interval",
                 Of::Slow => ", slowest 1 %",

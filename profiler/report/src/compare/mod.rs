@@ -15,7 +15,7 @@ mod tree;
 
 use evenkeel_analysis::comparison::bounds::Bound;
 use evenkeel_analysis::comparison::fieller::Pair;
-use evenkeel_analysis::comparison::load::{Another, Load};
+use evenkeel_analysis::comparison::load::{Another, SidesLoad};
 use evenkeel_analysis::comparison::parts::{PROCESSOR, Parts};
 use evenkeel_analysis::comparison::rows::{self, Circumstances};
 use evenkeel_analysis::comparison::sides::Side;
@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::html;
 pub use bounds::{BoundResult, Told};
-pub use row::{Kind, Of, Row, Verdict};
+pub use row::{Of, Row, RowKind, Verdict};
 pub use tree::Node;
 
 /// Version of the JSON.
@@ -163,7 +163,7 @@ impl From<&Pair> for Figure {
 }
 
 impl LoadChange {
-    fn of(load: &Load, classes: &[String]) -> LoadChange {
+    fn of(load: &SidesLoad, classes: &[String]) -> LoadChange {
         let mix = load.mix.as_ref();
         let parts = mix.iter().flat_map(|mix| mix.parts.iter().enumerate());
         let parts = parts.filter(|(_, [before, after])| before + after > 0.0);
@@ -193,7 +193,7 @@ impl LoadChange {
 impl Comparison {
     /// Compares both sides.
     pub fn new(input: &Input<'_>) -> Comparison {
-        let load = Load::of(input.sides);
+        let load = SidesLoad::of(input.sides);
         let [before, after] = input.profiles;
         let max = |profile: &Profile| profile.percentiles_ns.get("max").copied();
         let has_processor = |side: &Side| {

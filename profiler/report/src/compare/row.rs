@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Kinds of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum RowKind {
     /// The latency's distribution.
     Latency,
     /// Other work on the machine.
@@ -67,7 +67,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The kind of row.
-    pub kind: Kind,
+    pub kind: RowKind,
     /// `mean`, `sd`, a percentile; a finding's headline; a call's path.
     pub what: String,
     /// The row's intervals.
@@ -105,14 +105,14 @@ pub struct Row {
 impl Row {
     pub(super) fn of(row: &rows::Row, parts: &Parts) -> Row {
         let (kind, what, at) = match &row.what {
-            What::Mean => (Kind::Latency, "mean".to_owned(), 0),
-            What::MeanOfSameMix => (Kind::Latency, "mean of the same mix".to_owned(), 0),
-            What::Sd => (Kind::Latency, "sd".to_owned(), 0),
-            What::Percentile(name) => (Kind::Latency, (*name).to_owned(), 0),
-            What::Max => (Kind::Latency, "max".to_owned(), 0),
-            What::Processor => (Kind::Machine, "waiting for a CPU".to_owned(), 0),
-            What::Finding(at) => (Kind::Finding, parts.findings[*at].headline.clone(), *at),
-            What::Call(node) => (Kind::Call, super::tree::path(parts, *node), *node),
+            What::Mean => (RowKind::Latency, "mean".to_owned(), 0),
+            What::MeanOfSameMix => (RowKind::Latency, "mean of the same mix".to_owned(), 0),
+            What::Sd => (RowKind::Latency, "sd".to_owned(), 0),
+            What::Percentile(name) => (RowKind::Latency, (*name).to_owned(), 0),
+            What::Max => (RowKind::Latency, "max".to_owned(), 0),
+            What::Processor => (RowKind::Machine, "waiting for a CPU".to_owned(), 0),
+            What::Finding(at) => (RowKind::Finding, parts.findings[*at].headline.clone(), *at),
+            What::Call(node) => (RowKind::Call, super::tree::path(parts, *node), *node),
         };
         let function = match row.what {
             What::Finding(at) => Some(parts.findings[at].function.clone()),
@@ -166,7 +166,7 @@ impl Row {
 
 /// Findings and calls by what they change in the slowest 1 %, those that are told first.
 pub(super) fn rank(rows: &mut [Row]) {
-    let sizes: Vec<(Kind, usize, Of, f64, bool)> = rows
+    let sizes: Vec<(RowKind, usize, Of, f64, bool)> = rows
         .iter()
         .map(|row| {
             (
@@ -179,7 +179,7 @@ pub(super) fn rank(rows: &mut [Row]) {
         })
         .collect();
     let key = |row: &Row| {
-        let own = |it: &&(Kind, usize, Of, f64, bool)| (it.0, it.1) == (row.kind, row.at);
+        let own = |it: &&(RowKind, usize, Of, f64, bool)| (it.0, it.1) == (row.kind, row.at);
         let all = sizes.iter().filter(own);
         let slow = all
             .clone()
@@ -200,8 +200,8 @@ pub(super) fn rank(rows: &mut [Row]) {
     order.sort_by(|&a, &b| {
         let by_kind = kind(a).cmp(&kind(b));
         let by_size = match rows[a].kind {
-            Kind::Latency | Kind::Machine => std::cmp::Ordering::Equal,
-            Kind::Finding | Kind::Call => keys[b]
+            RowKind::Latency | RowKind::Machine => std::cmp::Ordering::Equal,
+            RowKind::Finding | RowKind::Call => keys[b]
                 .0
                 .cmp(&keys[a].0)
                 .then(keys[b].1.total_cmp(&keys[a].1))

@@ -1,6 +1,6 @@
 //! The outcome of a comparison in a few sentences: what users see first, then where it comes from.
 
-use super::{Comparison, Kind, Of, Row, Verdict};
+use super::{Comparison, Of, Row, RowKind, Verdict};
 use crate::{fit, units};
 
 /// Figures of the latency that are told of, the first that differs first.
@@ -11,7 +11,7 @@ pub(super) fn of(comparison: &Comparison) -> String {
     let latency: Vec<&Row> = comparison
         .rows
         .iter()
-        .filter(|row| row.kind == Kind::Latency)
+        .filter(|row| row.kind == RowKind::Latency)
         .collect();
     let named = |name: &&str| latency.iter().find(|row| row.what == *name).copied();
     let figures: Vec<&Row> = FIGURES.iter().filter_map(named).collect();
@@ -67,7 +67,7 @@ fn bracketed(row: &Row) -> String {
 
 /// The finding that changed most, if any is told; else the call.
 fn where_it_is(comparison: &Comparison) -> Option<String> {
-    let told = |kind: Kind| {
+    let told = |kind: RowKind| {
         let is_told = move |row: &&Row| row.kind == kind && row.verdict.is_told() && !row.passes_on;
         let first = comparison.rows.iter().find(is_told)?;
         // Of two rows of one finding or call, the one of the slowest 1 % says more.
@@ -75,14 +75,14 @@ fn where_it_is(comparison: &Comparison) -> Option<String> {
         own.find(|row| row.at == first.at && row.of == Of::Slow)
             .or(Some(first))
     };
-    let row = told(Kind::Finding).or_else(|| told(Kind::Call))?;
+    let row = told(RowKind::Finding).or_else(|| told(RowKind::Call))?;
     let intervals = match row.of {
         Of::All => "of the mean interval",
         Of::Slow => "of the slowest 1 %",
     };
     let [before, after] = [row.before, row.after].map(Option::unwrap_or_default);
     let subject = match row.kind {
-        Kind::Call => row.function.as_deref().unwrap_or(&row.what),
+        RowKind::Call => row.function.as_deref().unwrap_or(&row.what),
         _ => &row.what,
     };
     Some(format!(

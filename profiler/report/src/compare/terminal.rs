@@ -1,6 +1,6 @@
 //! A comparison on a terminal.
 
-use super::{BoundResult, Comparison, Figure, Kind, Of, Row, Told, Verdict, summary};
+use super::{BoundResult, Comparison, Figure, Of, Row, RowKind, Told, Verdict, summary};
 use crate::terminal::{Style, list, title};
 use crate::{fit, names, units};
 
@@ -203,7 +203,7 @@ fn latency(comparison: &Comparison, style: &Style) -> String {
         recordings(runs_after)
     );
     let mut out = title("LATENCY", &remark, style) + &columns(style);
-    let own = |row: &&Row| matches!(row.kind, Kind::Latency | Kind::Machine);
+    let own = |row: &&Row| matches!(row.kind, RowKind::Latency | RowKind::Machine);
     for one in comparison.rows.iter().filter(own) {
         out += &row(&summary::name(one), one, style);
     }
@@ -248,7 +248,7 @@ fn of(row: &Row) -> &'static str {
 }
 
 fn findings(comparison: &Comparison, style: &Style) -> Option<String> {
-    let own = |row: &&Row| row.kind == Kind::Finding;
+    let own = |row: &&Row| row.kind == RowKind::Finding;
     let rows: Vec<&Row> = comparison.rows.iter().filter(own).collect();
     rows.first()?;
     let remark = "time of each, what changes the slowest 1 % most first; times do not overlap";
@@ -264,7 +264,7 @@ fn findings(comparison: &Comparison, style: &Style) -> Option<String> {
 }
 
 fn calls(comparison: &Comparison, style: &Style) -> Option<String> {
-    let own = |row: &&Row| row.kind == Kind::Call;
+    let own = |row: &&Row| row.kind == RowKind::Call;
     let mut all = comparison.rows.iter().filter(own).peekable();
     all.peek()?;
     let told = all.filter(|row| row.verdict.is_told() && !row.passes_on);

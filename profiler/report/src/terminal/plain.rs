@@ -103,6 +103,7 @@ fn finding(finding: &mut Finding) {
         .for_each(|class| clean(&mut class.name));
     for holder in &mut finding.waits_for {
         clean(&mut holder.class);
+        holder.thread.iter_mut().for_each(clean);
         holder.function.iter_mut().for_each(clean);
     }
     finding
@@ -120,7 +121,8 @@ fn node(node: &mut Node) {
 
 fn waited_for(line: &mut WaitedFor) {
     clean(&mut line.waiter);
-    line.holder.iter_mut().for_each(clean);
+    let holder = line.holder.iter_mut().chain(&mut line.holder_thread);
+    holder.for_each(clean);
     let calls = line.waiter_calls.iter_mut().chain(&mut line.holder_calls);
     calls.for_each(clean);
 }

@@ -10,7 +10,7 @@ use evenkeel_analysis::{Options, RunFacts};
 use evenkeel_recording::Meta;
 
 use super::problem::Problem;
-use super::session::{Session, Subject};
+use super::session::{JvmTarget, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::profile::Outcome;
@@ -65,7 +65,7 @@ impl Session<'_> {
         }
         self.leave();
         self.records.pass(true);
-        if self.settings.keep || matches!(self.target, Subject::Process { .. }) {
+        if self.settings.keep || matches!(self.target, JvmTarget::Process { .. }) {
             return Ending::Kept;
         }
         self.stop();
@@ -75,7 +75,7 @@ impl Session<'_> {
     /// Stops the command if the session started it.
     pub(super) fn stop(&mut self) {
         let (signal, records) = (self.settings.stop_signal, &mut self.records);
-        if let Subject::Command(target) = &mut self.target {
+        if let JvmTarget::Command(target) = &mut self.target {
             target.stop(signal, || records.pass(true));
             self.records.pass(true);
         }

@@ -10,7 +10,7 @@ use super::method::dotted;
 use super::plan::Calls;
 use super::problem::Problem;
 use super::search;
-use super::session::{Session, Subject};
+use super::session::{JvmTarget, Session};
 use super::stacks::Method;
 use super::talk::{Joined, Pause, Talk};
 use super::waits;
@@ -64,7 +64,7 @@ impl Session<'_> {
         let began = Instant::now();
         loop {
             let joined = self.talk(|talk| talk.join());
-            let is_starting = matches!(self.target, Subject::Command(_))
+            let is_starting = matches!(self.target, JvmTarget::Command(_))
                 && began.elapsed() < STARTS_WITHIN
                 && self.is_running()
                 && !interrupted.load(Relaxed);
@@ -163,7 +163,7 @@ impl Session<'_> {
 
     /// Has classes loaded again with the probes that are planned. Intervals are counted only until the next [`Session::switch`].
     fn load_again(&mut self, classes: &[u32], observer: &mut dyn Observer) -> Result<(), Error> {
-        let mut found = Found::default();
+        let mut found = MethodsFound::default();
         let (plan, stacks, roots) = (&mut self.plan, &self.stacks, &self.roots);
         let records = &mut self.records;
         let visit = self.jvm.visit(|socket| -> Result<Pause, Problem> {
@@ -215,7 +215,7 @@ impl Session<'_> {
     }
 
     /// Why the classes have no interval.
-    fn no_interval(&self, found: Found) -> Problem {
+    fn no_interval(&self, found: MethodsFound) -> Problem {
         let method = &self.methods[0];
         match found.refused.into_iter().next() {
             Some(why) => Problem::Unfit {
@@ -379,7 +379,7 @@ fn is_root(roots: &[(u32, String)], method: &Method) -> bool {
 
 /// Result of the search in the classes of the intervals.
 #[derive(Default)]
-struct Found {
+struct MethodsFound {
     intervals: usize,
     has: std::collections::BTreeSet<String>,
     refused: Vec<String>,

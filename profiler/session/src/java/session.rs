@@ -32,7 +32,7 @@ const LOOK_LAST: Duration = Duration::from_secs(10);
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// What is profiled.
-pub(super) enum Subject {
+pub(super) enum JvmTarget {
     /// A command that the session started.
     Command(launch::Target),
     /// A JVM that was running already.
@@ -48,7 +48,7 @@ pub(super) enum Subject {
 pub(super) struct Session<'a> {
     pub(super) settings: &'a Settings,
     pub(super) run: Run,
-    pub(super) target: Subject,
+    pub(super) target: JvmTarget,
     pub(super) jvm: Jvm,
     pub(super) records: Records,
     pub(super) methods: Vec<NamedMethod>,
@@ -78,7 +78,7 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     pub(super) fn new(
         settings: &'a Settings,
-        target: Subject,
+        target: JvmTarget,
         jvm: Jvm,
         records: Records,
         run: Run,
@@ -245,8 +245,8 @@ impl<'a> Session<'a> {
     /// Whether the target runs.
     pub(super) fn is_running(&mut self) -> bool {
         match &mut self.target {
-            Subject::Command(target) => target.is_running(),
-            Subject::Process { pid, started } => {
+            JvmTarget::Command(target) => target.is_running(),
+            JvmTarget::Process { pid, started } => {
                 process::started(*pid).is_some_and(|now| Some(now) == *started)
             }
         }
@@ -264,8 +264,8 @@ impl<'a> Session<'a> {
     /// How it ended by itself.
     pub(super) fn ending(&mut self) -> Option<Ending> {
         match &self.target {
-            Subject::Command(target) => target.ending(),
-            Subject::Process { .. } => (!self.is_running()).then_some(Ending::Gone),
+            JvmTarget::Command(target) => target.ending(),
+            JvmTarget::Process { .. } => (!self.is_running()).then_some(Ending::Gone),
         }
     }
 

@@ -4,13 +4,13 @@ use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
-use evenkeel_attach::jvm::{Jvm, Kind, recognise};
+use evenkeel_attach::jvm::{Jvm, JvmKind, recognise};
 use evenkeel_attach::{Refused, namespace, process};
 use evenkeel_intervals::spec::IntervalSpec;
 
 use super::method::{self, NamedMethod};
 use super::problem::Problem;
-use super::session::{Session, Subject as Target};
+use super::session::{JvmTarget, Session};
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::launch;
@@ -61,7 +61,7 @@ fn jvms(root: i32) -> Vec<i32> {
     let is_jvm = |pid: &i32| {
         matches!(
             recognise(*pid),
-            Ok(Some(Kind::HotSpot { .. } | Kind::OpenJ9))
+            Ok(Some(JvmKind::HotSpot { .. } | JvmKind::OpenJ9))
         )
     };
     process::family(root).into_iter().filter(is_jvm).collect()
@@ -90,7 +90,7 @@ pub(super) fn start<'a>(
         (Subject::Process(_), Some(jvm)) => {
             let started = process::started(jvm.pid());
             let pid = jvm.pid();
-            (Target::Process { pid, started }, jvm)
+            (JvmTarget::Process { pid, started }, jvm)
         }
         (Subject::Process(pid), None) => return Err(Refused::Gone { pid: *pid }.into()),
         (Subject::Command(command), _) => {
@@ -103,7 +103,7 @@ pub(super) fn start<'a>(
                     return Err(error);
                 }
             };
-            (Target::Command(target), jvm)
+            (JvmTarget::Command(target), jvm)
         }
     };
     records.knows_threads = !namespace::is_foreign(jvm.pid());

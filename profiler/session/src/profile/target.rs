@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::launch::{self, Ending};
 use crate::no_profile::Reason;
 use filters::Filters;
-use left_out::{Kind, LeftOut};
+use left_out::{LeftOut, LeftOutOf};
 use passed::Passed;
 use processes::Absence;
 use watch::Watch;
@@ -160,7 +160,7 @@ impl Target {
             && attached.is_unchanged(pid)
         {
             let why = why.to_string();
-            if self.left_out.add(Kind::NotAttached, why.clone()) {
+            if self.left_out.add(LeftOutOf::NotAttached, why.clone()) {
                 observer.event(&Event::LeftOut { why: &why });
             }
         }
@@ -178,7 +178,7 @@ impl Target {
             sink.pass_ended();
         });
         for why in left {
-            self.left_out.add(Kind::HooksLeft, why.to_string());
+            self.left_out.add(LeftOutOf::HooksLeft, why.to_string());
         }
     }
 

@@ -21,9 +21,9 @@
 //! ```
 
 mod due;
-mod held;
-mod look;
+mod open_stacks;
 mod paths;
+mod stack_read;
 
 use std::io;
 use std::sync::atomic::Ordering::*;
@@ -36,9 +36,9 @@ use crate::location::Location;
 use crate::modules::Modules;
 use crate::processes::Processes;
 use due::{Due, DueIntervals};
-use held::Held;
-use look::{Look, Running};
+use open_stacks::OpenStacks;
 pub use paths::{Files, Step};
+use stack_read::{Running, StackRead};
 
 /// Shortest time between two polls.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -66,7 +66,7 @@ pub struct SlowStack {
 #[derive(Default)]
 pub struct SlowIntervals {
     due: DueIntervals,
-    held: Held,
+    held: OpenStacks,
     files: Files,
     running: Vec<Running>,
     /// When to poll again.
@@ -164,15 +164,15 @@ impl SlowIntervals {
         processes: &mut Processes,
     ) -> Option<(Due, evenkeel_attach::Calls)> {
         let (pid, tid) = owner(arena, due.ring);
-        match look::at_thread(arena, &due, pid, tid, processes) {
-            Ok(Look::Stack(calls)) => return Some((due, calls)),
-            Ok(Look::Runs) => {
+        match stack_read::at_thread(arena, &due, pid, tid, processes) {
+            Ok(StackRead::Stack(calls)) => return Some((due, calls)),
+            Ok(StackRead::Runs) => {
                 let is_sampled = self.running.iter().any(|running| running.is_of(&due));
                 if !is_sampled && self.running.len() < RUNNING_MAX {
                     self.running.extend(Running::sample(due, pid, tid));
                 }
             }
-            Ok(Look::MovedOn) => {}
+            Ok(StackRead::MovedOn) => {}
             Err(error) => {
                 processes.forget(pid);
                 if error.kind() == io::ErrorKind::PermissionDenied {

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use super::{Event, OPENS_BITS, Object, Open, STAMP_BITS, Stamp, Text, opens_of};
-use crate::Kind;
-use crate::keeping::Keep;
+use crate::ObjectKind;
+use crate::keeping::KeepRate;
 use crate::record::{Marker, PROBE_ID_MASK, Record};
 
 /// Calls running at the end of an interval that are looked at, at most: as many as an agent keeps frames of one thread.
@@ -127,7 +127,7 @@ impl Decoder {
                 self.finish(sink);
                 sink.event(Event::End {
                     at,
-                    keep: Keep::of_log2((record.duration() >> STAMP_BITS) as u8),
+                    keep: KeepRate::of_log2((record.duration() >> STAMP_BITS) as u8),
                     generation: Stamp::of_payload(record.duration()).generation,
                     open: &self.open_at_end,
                 });
@@ -161,7 +161,7 @@ impl Decoder {
 
     fn object(&mut self, record: Record, sink: &mut impl Sink) {
         let Some(group) = &mut self.group else { return };
-        if let Some(kind) = Kind::from_payload(record.duration())
+        if let Some(kind) = ObjectKind::from_payload(record.duration())
             && let Some(free) = group.objects.iter_mut().find(|object| object.is_none())
         {
             *free = Some(Object {

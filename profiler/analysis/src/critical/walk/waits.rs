@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use evenkeel_wire::{Kind, Object};
+use evenkeel_wire::{Object, ObjectKind};
 
 use super::super::blocking::{Holder, WAITER_CALLS_MAX, WaitSeen};
 use super::super::cursor::{
@@ -13,7 +13,7 @@ use crate::critical::states::State;
 use crate::intervals::assembler::spans::SwitchedOut;
 use crate::intervals::assembler::timeline::What;
 use crate::intervals::interval::Serving;
-use crate::intervals::roles::Role;
+use crate::intervals::roles::ThreadRole;
 use crate::sums::vectors::Place;
 
 impl<'a> Walk<'a> {
@@ -37,7 +37,7 @@ impl<'a> Walk<'a> {
                 return; // the call could have waited and had no need to: its time is that of running
             }
             if cursor.past.spans.on_device(time.start, time.end) && is_of_bytes(object.kind) {
-                met.object.kind = Kind::File;
+                met.object.kind = ObjectKind::File;
             }
         }
         let state = match cursor.role {
@@ -140,10 +140,10 @@ impl<'a> Walk<'a> {
     /// The state of another thread's wait, while the interval is blocked until that thread releases it.
     fn of_another(&self, cursor: &Cursor<'a>, met: &Met) -> State {
         let thread = cursor.past;
-        let is_message =
-            is_of_bytes(met.object.kind) || matches!(met.object.kind, Kind::Poll | Kind::Signal);
-        let is_relayed = is_message || met.object.kind == Kind::Timer;
-        let serves = thread.reader.serves() || thread.role == Role::SESSION;
+        let is_message = is_of_bytes(met.object.kind)
+            || matches!(met.object.kind, ObjectKind::Poll | ObjectKind::Signal);
+        let is_relayed = is_message || met.object.kind == ObjectKind::Timer;
+        let serves = thread.reader.serves() || thread.role == ThreadRole::SESSION;
         match met.release {
             _ if is_relayed && thread.role.is_relay() => State::Remote,
             None if is_message && serves && matches!(cursor.serving, Serving::Nobody) => {
@@ -229,7 +229,7 @@ impl<'a> Walk<'a> {
     ) -> Place {
         let object = Object {
             key: 0,
-            kind: Kind::Unannounced,
+            kind: ObjectKind::Unannounced,
         };
         if cursor.role == CursorRole::Own && !cursor.is_waiting() {
             self.see_wait(cursor, object, Some(ending), cursor.at..self.now);
@@ -251,7 +251,9 @@ impl<'a> Walk<'a> {
         let Some(ending) = known.find(|ending| ending.time >= until) else {
             let latest = endings[1].map_or(floor, |ending| ending.time.max(floor));
             match endings[1] {
-                _ if state == State::Waits(Kind::Spin) => self.spend_running(cursor, latest, place),
+                _ if state == State::Waits(ObjectKind::Spin) => {
+                    self.spend_running(cursor, latest, place)
+                }
                 Some(_) => {
                     let woken = self.state(place, State::Woken);
                     self.spend_waiting(cursor, latest, woken);
@@ -288,8 +290,8 @@ struct Met {
     release: Option<Ending>,
 }
 
-fn is_of_bytes(kind: Kind) -> bool {
-    matches!(kind, Kind::Socket | Kind::Pipe)
+fn is_of_bytes(kind: ObjectKind) -> bool {
+    matches!(kind, ObjectKind::Socket | ObjectKind::Pipe)
 }
 
 /// The waker of the last sleep in a wait by the kernel's report, used if no thread announced the wake.

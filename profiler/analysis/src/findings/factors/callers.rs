@@ -108,7 +108,7 @@ fn chain(term: Term, tree: &VarianceTree<'_>, functions: &Functions) -> Vec<u32>
     let mut chain = Vec::new();
     while let Some(node) = next {
         let caller = functions.id(Part::Call(node));
-        let is_function = tree.state(node).is_none() && !tree.is_indirect(node);
+        let is_function = tree.state(node).is_none() && !tree.names().is_indirect(node);
         let below = chain.last().copied().or(own);
         if is_function && below != Some(caller) {
             chain.push(caller);

@@ -2,13 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::sites::Function;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::ROOT;
 
 /// The functions of a tree, numbered in order of name.
 #[derive(Debug)]
 pub struct Functions {
-    names: Vec<String>,
+    all: Vec<Function>,
     /// By number: the largest height over a function's sites.
     heights: Vec<u32>,
     /// Smallest height of the root: above the functions seen below it.
@@ -20,20 +21,20 @@ impl Functions {
     /// Numbers them.
     pub fn of(tree: &VarianceTree<'_>) -> Functions {
         let parts = tree.all_parts();
-        let mut names: Vec<String> = parts.iter().map(|&part| tree.function(part)).collect();
-        names.sort_unstable();
-        names.dedup();
-        let mut heights = vec![0; names.len()];
+        let mut all: Vec<Function> = parts.iter().map(|&part| tree.function(part)).collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut heights = vec![0; all.len()];
         let mut of_part = FxHashMap::default();
         for part in parts {
-            let id = names
+            let id = all
                 .binary_search(&tree.function(part))
                 .expect("collected above");
             heights[id] = tree.height(part).max(heights[id]);
             of_part.insert(part, id as u32);
         }
         let mut functions = Functions {
-            names,
+            all,
             heights,
             root: 1,
             of_part,
@@ -66,7 +67,7 @@ impl Functions {
 
     /// A function's name.
     pub fn name(&self, id: u32) -> String {
-        self.names[id as usize].clone()
+        self.all[id as usize].to_string()
     }
 
     /// Height in the call graph: above all functions that it was seen to call.

@@ -44,7 +44,7 @@ use rustc_hash::FxHashMap;
 use crate::intervals::attributes::AttributeTable;
 use crate::intervals::classes::ClassTable;
 use crate::intervals::interval::{Extent, Finished, Reason, Serving};
-use crate::intervals::roles::Role;
+use crate::intervals::roles::ThreadRole;
 use crate::intervals::thread_names::ThreadNames;
 use keyed::KeyedIntervals;
 use reader::{Crowded, Happened, Inbox, LostByPlan, Pending, Reader, Reading, TakeAtOnce};
@@ -67,7 +67,7 @@ pub struct Thread {
     /// What the kernel says about it.
     pub spans: Spans,
     /// Its role.
-    pub role: Role,
+    pub role: ThreadRole,
     /// Its name, as a number among the names of classes.
     name: Option<u16>,
     /// Whether a path contains it by its name. The name then stays, so that its time has one place.
@@ -79,7 +79,7 @@ impl Thread {
     /// By what a path goes through it where it serves no interval and has no role that is known.
     pub fn name_in_paths(&self) -> Option<u16> {
         self.is_in_paths.set(true);
-        self.name.filter(|_| self.role == Role::UNKNOWN)
+        self.name.filter(|_| self.role == ThreadRole::UNKNOWN)
     }
 }
 
@@ -215,8 +215,8 @@ impl Assembler {
             return;
         }
         let thread = self.past.threads.entry(key).or_default();
-        match Role::of(name) {
-            Role::UNKNOWN => {
+        match ThreadRole::of(name) {
+            ThreadRole::UNKNOWN => {
                 let number = self.thread_names.number(name, &mut self.classes);
                 if !thread.is_in_paths.get() {
                     thread.name = number;

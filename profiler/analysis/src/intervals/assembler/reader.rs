@@ -2,7 +2,7 @@
 
 use evenkeel_wire::event::Sink;
 use evenkeel_wire::ring::RING_BYTES;
-use evenkeel_wire::{Event, Keep, LabelValue, Object, Open, Record, Stamp};
+use evenkeel_wire::{Event, KeepRate, LabelValue, Object, Open, Record, Stamp};
 use rustc_hash::FxHashMap;
 
 use super::keyed::{Instance, KeyedIntervals, Segment};
@@ -254,7 +254,7 @@ impl Reading<'_, '_> {
         timeline.serving = Serving::Interval(begun.serial);
     }
 
-    fn end(&mut self, at: u64, keep: Keep, generation: u32, open: &[Open]) {
+    fn end(&mut self, at: u64, keep: KeepRate, generation: u32, open: &[Open]) {
         let Some(home) = self.reader.home.take() else {
             if let Some(home) = self.reader.lost_home.take() {
                 let lost = self.inbox.lost.entry(home.stamp.generation).or_default();

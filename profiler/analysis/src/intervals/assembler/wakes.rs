@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use evenkeel_wire::{Kind, Object};
+use evenkeel_wire::{Object, ObjectKind};
 use rustc_hash::FxHashMap;
 
 /// Releases kept, at most; beyond that the oldest go and are counted.
@@ -20,7 +20,7 @@ pub struct Release {
     /// Number of the mark in the thread's timeline.
     pub mark: u64,
     /// The released object's kind.
-    pub kind: Kind,
+    pub kind: ObjectKind,
 }
 
 /// Releases of one key. They arrive thread by thread, so they are put in order of time when first asked for.
@@ -110,7 +110,7 @@ impl ReleaseIndex {
 mod tests {
     use super::*;
 
-    fn release(time: u64, thread: u64, kind: Kind) -> Release {
+    fn release(time: u64, thread: u64, kind: ObjectKind) -> Release {
         Release {
             time,
             thread,
@@ -124,11 +124,11 @@ mod tests {
         let mut index = ReleaseIndex::default();
         // Thread 2's are read first, thread 1's second.
         for (time, thread) in [(20, 2), (40, 2), (10, 1), (30, 1), (50, 1)] {
-            index.add(7, release(time, thread, Kind::Mutex));
+            index.add(7, release(time, thread, ObjectKind::Mutex));
         }
         let mutex = Object {
             key: 7,
-            kind: Kind::Mutex,
+            kind: ObjectKind::Mutex,
         };
         let time = |thread, from, to| index.last(mutex, thread, from, to).map(|r| r.time);
         assert_eq!(time(3, 0, 45), Some(40));
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(time(3, 0, 5), None);
         let other = Object {
             key: 7,
-            kind: Kind::Semaphore,
+            kind: ObjectKind::Semaphore,
         };
         assert_eq!(index.last(other, 3, 0, 99), None, "of another kind");
     }
@@ -146,11 +146,11 @@ mod tests {
     fn bounded() {
         let mut index = ReleaseIndex::default();
         let many = RELEASES_MAX as u64 + 1000;
-        (0..many).for_each(|at| index.add(at % 1000, release(at, 1, Kind::Mutex)));
+        (0..many).for_each(|at| index.add(at % 1000, release(at, 1, ObjectKind::Mutex)));
         let lost = index.forget_before(0);
         assert!(lost > 0 && index.len <= RELEASES_MAX);
         assert_eq!(index.len as u64 + lost, many);
-        (0..5000).for_each(|at| index.add(at, release(at, 1, Kind::Mutex)));
+        (0..5000).for_each(|at| index.add(at, release(at, 1, ObjectKind::Mutex)));
         index.prune_at = 0;
         assert_eq!(index.forget_before(u64::MAX), 0);
         assert_eq!((index.len, index.by_key.len()), (0, 0));

@@ -1,6 +1,6 @@
 //! Holders of the waits of an interval: the waker, its activity, and the interval that it serves.
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 
 use super::streams::*;
 use crate::intervals::switched_out::{Off, SwitchedOut};
@@ -17,11 +17,11 @@ const IDLE: &str = "holder idle in transaction";
 fn a_timer_does_not_end_a_wait_that_goes_on() {
     let waiter = stream()
         .begin(1000, "")
-        .wait(1020, 2020, Kind::Signal, 9)
-        .wait(2030, 3080, Kind::Poll, 5)
+        .wait(1020, 2020, ObjectKind::Signal, 9)
+        .wait(2030, 3080, ObjectKind::Poll, 5)
         .call(1010, 3090, F)
         .end(3100, &[]);
-    let holder = stream().wake(3070, Kind::Signal, 5, &[(900, G)]);
+    let holder = stream().wake(3070, ObjectKind::Signal, 5, &[(900, G)]);
     let profile = profile_of(&[waiter, holder]);
     let wait = format!("f > {POLL}");
     assert_spent(
@@ -46,14 +46,14 @@ fn a_timer_does_not_end_a_wait_that_goes_on() {
 fn a_queue_of_waits_that_go_on_leads_to_its_head() {
     let waiter = stream()
         .begin(1000, "")
-        .wait(1020, 1220, Kind::Signal, 9)
-        .wait(1230, 1480, Kind::Poll, 5)
+        .wait(1020, 1220, ObjectKind::Signal, 9)
+        .wait(1230, 1480, ObjectKind::Poll, 5)
         .end(1500, &[]);
     let second = stream()
-        .wait(1010, 1210, Kind::Signal, 10)
-        .wait(1215, 1460, Kind::Poll, 6)
-        .wake(1470, Kind::Signal, 5, &[(900, G)]);
-    let head = stream().wake(1450, Kind::Signal, 6, &[(800, K)]);
+        .wait(1010, 1210, ObjectKind::Signal, 10)
+        .wait(1215, 1460, ObjectKind::Poll, 6)
+        .wake(1470, ObjectKind::Signal, 5, &[(900, G)]);
+    let head = stream().wake(1450, ObjectKind::Signal, 6, &[(800, K)]);
     let profile = profile_of(&[waiter, second, head]);
     let spent = spent(&profile);
     let of = |name: &str| {
@@ -74,11 +74,11 @@ fn a_queue_of_waits_that_go_on_leads_to_its_head() {
 fn slices_of_one_wait_end_with_the_last() {
     let waiter = stream()
         .begin(1000, "")
-        .wait(1010, 1110, Kind::Timer, 7)
-        .wait(1112, 1210, Kind::Timer, 7)
-        .wait(1212, 1300, Kind::Condition, 7)
+        .wait(1010, 1110, ObjectKind::Timer, 7)
+        .wait(1112, 1210, ObjectKind::Timer, 7)
+        .wait(1212, 1300, ObjectKind::Condition, 7)
         .end(1310, &[]);
-    let holder = stream().wake(1290, Kind::Condition, 7, &[(900, G)]);
+    let holder = stream().wake(1290, ObjectKind::Condition, 7, &[(900, G)]);
     let wait = "waits: condition variable";
     assert_spent(
         &profile_of(&[waiter, holder]),
@@ -95,19 +95,23 @@ fn slices_of_one_wait_end_with_the_last() {
 fn a_sleep_before_a_wait_is_none_of_it() {
     let slept_elsewhere = stream()
         .begin(1000, "")
-        .wait(1020, 1120, Kind::Signal, 9)
+        .wait(1020, 1120, ObjectKind::Signal, 9)
         .call(1010, 1130, K)
-        .wait(1132, 1180, Kind::Poll, 5)
+        .wait(1132, 1180, ObjectKind::Poll, 5)
         .call(1131, 1190, F)
         .end(1200, &[]);
     let slept_before = stream()
         .begin(1000, "")
-        .wait(1020, 1070, Kind::Timer, 0)
-        .wait(1120, 1180, Kind::Mutex, 5)
+        .wait(1020, 1070, ObjectKind::Timer, 0)
+        .wait(1120, 1180, ObjectKind::Mutex, 5)
         .end(1200, &[]);
     for (waiter, kind, slept) in [
-        (slept_elsewhere, Kind::Signal, ("k > waits: signal", 100)),
-        (slept_before, Kind::Mutex, ("waits: timer", 50)),
+        (
+            slept_elsewhere,
+            ObjectKind::Signal,
+            ("k > waits: signal", 100),
+        ),
+        (slept_before, ObjectKind::Mutex, ("waits: timer", 50)),
     ] {
         let holder = stream().wake(1170, kind, 5, &[(900, G)]);
         let profile = profile_of(&[waiter, holder]);
@@ -122,23 +126,28 @@ fn a_sleep_before_a_wait_is_none_of_it() {
 fn a_wait_for_a_standby_ends_at_the_socket_to_it() {
     let commit = stream()
         .begin(1000, "")
-        .wait(1010, 2080, Kind::Poll, 5)
+        .wait(1010, 2080, ObjectKind::Poll, 5)
         .call(1005, 2090, F)
         .end(2100, &[]);
-    let session = stream()
-        .wait(900, 1580, Kind::Poll, 8)
-        .wake(1590, Kind::Signal, 6, &[(1585, G)]);
+    let session = stream().wait(900, 1580, ObjectKind::Poll, 8).wake(
+        1590,
+        ObjectKind::Signal,
+        6,
+        &[(1585, G)],
+    );
     let walsender = |last: Option<u64>| {
         stream()
-            .wait(1500, 1600, Kind::Poll, 6)
-            .wait(1700, 2000, Kind::Poll, last.unwrap_or(77))
-            .wake(2050, Kind::Signal, 5, &[])
+            .wait(1500, 1600, ObjectKind::Poll, 6)
+            .wait(1700, 2000, ObjectKind::Poll, last.unwrap_or(77))
+            .wake(2050, ObjectKind::Signal, 5, &[])
     };
     // The last waker may be the session or the standby: an answer may arrive while the walsender is awake.
     for last in [None, Some(6)] {
         let mut analysis = following();
         analysis.name_thread(3, "postgres: walsender rep [local] streaming 3".into());
-        let session = session.clone().wake(1990, Kind::Signal, 6, &[(1985, G)]);
+        let session = session
+            .clone()
+            .wake(1990, ObjectKind::Signal, 6, &[(1985, G)]);
         run(&mut analysis, &[commit.clone(), session, walsender(last)]);
         let profile = analysis.profile(&table(), &options());
         let wait = format!("f > {POLL}");
@@ -169,16 +178,16 @@ fn a_wait_for_a_standby_ends_at_the_socket_to_it() {
 fn a_holder_that_waits_for_its_client_is_idle_in_transaction() {
     let waiter = stream()
         .begin(1000, "")
-        .wait(1010, 1190, Kind::Mutex, 1)
+        .wait(1010, 1190, ObjectKind::Mutex, 1)
         .call(1005, 1195, LOCK)
         .end(1200, &[]);
     let holder = stream()
         .begin(900, "")
         .call(905, 1015, F)
         .end(1020, &[])
-        .wait(1025, 1150, Kind::Poll, 8)
+        .wait(1025, 1150, ObjectKind::Poll, 8)
         .begin(1155, "")
-        .wake(1180, Kind::Mutex, 1, &[(1160, F)])
+        .wake(1180, ObjectKind::Mutex, 1, &[(1160, F)])
         .call(1160, 1182, F)
         .end(1185, &[]);
     let mut analysis = following();
@@ -197,13 +206,13 @@ fn a_holder_that_waits_for_its_client_is_idle_in_transaction() {
 fn an_interval_that_is_not_recorded_is_not_taken_for_none() {
     let waiter = stream()
         .begin(1000, "")
-        .wait(1010, 1090, Kind::Mutex, 1)
+        .wait(1010, 1090, ObjectKind::Mutex, 1)
         .call(1092, 1094, F)
         .end(1100, &[]);
     let holder = stream()
         .call(900, 1030, F)
         .call(1040, 1050, K)
-        .wake(1080, Kind::Mutex, 1, &[(1060, F), (1070, UNLOCK)])
+        .wake(1080, ObjectKind::Mutex, 1, &[(1060, F), (1070, UNLOCK)])
         .call(1070, 1082, UNLOCK)
         .call(1060, 1085, F);
     let wait = "waits: mutex";
@@ -231,7 +240,7 @@ fn an_interval_that_is_not_recorded_is_not_taken_for_none() {
 fn a_send_that_sleeps_for_a_device_waits_for_a_file() {
     let sends = stream()
         .begin(1000, "")
-        .wait(1010, 1090, Kind::Socket, 1)
+        .wait(1010, 1090, ObjectKind::Socket, 1)
         .end(1100, &[]);
     for (off, expected) in [
         (Off::Device, "waits: file"),

@@ -1,6 +1,6 @@
 //! Waits that other threads end.
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 
 use super::streams::*;
 
@@ -12,13 +12,13 @@ use super::streams::*;
 fn a_lock_held_by_a_background_thread() {
     let waiter = stream()
         .begin(1000, "")
-        .wait(1022, 1078, Kind::Mutex, 7)
+        .wait(1022, 1078, ObjectKind::Mutex, 7)
         .call(1020, 1080, LOCK)
         .call(1010, 1090, F)
         .end(1100, &[]);
     let holder = stream()
         .call(1030, 1050, H)
-        .wake(1060, Kind::Mutex, 7, &[(900, G), (1058, UNLOCK)])
+        .wake(1060, ObjectKind::Mutex, 7, &[(900, G), (1058, UNLOCK)])
         .call(1058, 1062, UNLOCK)
         .call(900, 1200, G);
     let wait = "f > lock > waits: mutex";
@@ -45,13 +45,13 @@ fn a_lock_held_by_a_background_thread() {
 fn a_call_of_which_two_waits_meet_a_part() {
     let waiter = stream()
         .begin(1000, "")
-        .wait(1010, 1040, Kind::Mutex, 1)
-        .wait(1060, 1090, Kind::Mutex, 1)
+        .wait(1010, 1040, ObjectKind::Mutex, 1)
+        .wait(1060, 1090, ObjectKind::Mutex, 1)
         .end(1100, &[]);
     let holder = stream()
-        .wake(1038, Kind::Mutex, 1, &[(900, G), (1020, H)])
+        .wake(1038, ObjectKind::Mutex, 1, &[(900, G), (1020, H)])
         .call(1020, 1065, H)
-        .wake(1088, Kind::Mutex, 1, &[(900, G)]);
+        .wake(1088, ObjectKind::Mutex, 1, &[(900, G)]);
     let profile = profile_of(&[waiter, holder]);
     let wait = "waits: mutex";
     let held = format!("{wait} > thread outside of intervals");
@@ -82,13 +82,13 @@ fn a_call_of_which_two_waits_meet_a_part() {
 fn a_hand_over_through_two_locks() {
     let a = stream()
         .begin(1000, "order")
-        .wait(1010, 1090, Kind::Mutex, 1)
+        .wait(1010, 1090, ObjectKind::Mutex, 1)
         .end(1100, &[]);
     let b = stream()
         .begin(1001, "pay")
-        .wait(1020, 1060, Kind::Named, 2)
-        .wake(1085, Kind::Mutex, 1, &[(1005, G)]);
-    let background = stream().wake(1058, Kind::Named, 2, &[(900, H)]);
+        .wait(1020, 1060, ObjectKind::Named, 2)
+        .wake(1085, ObjectKind::Mutex, 1, &[(1005, G)]);
+    let background = stream().wake(1058, ObjectKind::Named, 2, &[(900, H)]);
     let held = "waits: mutex > other interval: pay > g";
     let further = format!("{held} > waits: named lock");
     assert_spent(
@@ -112,17 +112,18 @@ fn a_hand_over_through_two_locks() {
 fn a_condition_variable_with_a_spurious_wake_up() {
     let waiter = stream()
         .begin(1000, "")
-        .wait(1010, 1030, Kind::Condition, 1)
-        .wait_both(1032, 1070, [(Kind::Condition, 1), (Kind::Mutex, 2)])
+        .wait(1010, 1030, ObjectKind::Condition, 1)
+        .wait_both(
+            1032,
+            1070,
+            [(ObjectKind::Condition, 1), (ObjectKind::Mutex, 2)],
+        )
         .call(1005, 1095, LOCK)
         .end(1100, &[]);
-    let g = stream().wake(1028, Kind::Condition, 1, &[(900, G)]).wake(
-        1066,
-        Kind::Mutex,
-        2,
-        &[(900, G)],
-    );
-    let h = stream().wake(1060, Kind::Condition, 1, &[(900, H)]);
+    let g = stream()
+        .wake(1028, ObjectKind::Condition, 1, &[(900, G)])
+        .wake(1066, ObjectKind::Mutex, 2, &[(900, G)]);
+    let h = stream().wake(1060, ObjectKind::Condition, 1, &[(900, H)]);
     let wait = "lock > waits: condition variable";
     assert_spent(
         &profile_of(&[waiter, g, h]),
@@ -144,14 +145,14 @@ fn a_condition_variable_with_a_spurious_wake_up() {
 fn a_pipe_between_processes() {
     let reader = stream()
         .begin(1000, "")
-        .wait(1010, 1050, Kind::Pipe, 33)
-        .wait(1060, 1090, Kind::Poll, 33)
+        .wait(1010, 1050, ObjectKind::Pipe, 33)
+        .wait(1060, 1090, ObjectKind::Poll, 33)
         .end(1100, &[]);
     let writer = stream()
-        .wait(1005, 1020, Kind::File, 0)
-        .wake(1040, Kind::Pipe, 33, &[(1020, F)])
+        .wait(1005, 1020, ObjectKind::File, 0)
+        .wake(1040, ObjectKind::Pipe, 33, &[(1020, F)])
         .call(1020, 1042, F)
-        .wake(1080, Kind::Pipe, 33, &[(1045, G)]);
+        .wake(1080, ObjectKind::Pipe, 33, &[(1045, G)]);
     let other = "thread outside of intervals";
     assert_spent(
         &profile_of(&[reader, writer]),
@@ -177,14 +178,14 @@ fn a_pipe_between_processes() {
 fn what_no_edge_explains_stays_under_the_call() {
     let waiter = stream()
         .begin(1000, "")
-        .wake(1005, Kind::Mutex, 1, &[])
-        .wait(1010, 1090, Kind::Mutex, 1)
+        .wake(1005, ObjectKind::Mutex, 1, &[])
+        .wait(1010, 1090, ObjectKind::Mutex, 1)
         .call(1008, 1092, LOCK)
         .end(1100, &[]);
     let others = stream()
-        .wake(1009, Kind::Mutex, 1, &[])
-        .wake(1050, Kind::Semaphore, 1, &[])
-        .wake(1095, Kind::Mutex, 1, &[]);
+        .wake(1009, ObjectKind::Mutex, 1, &[])
+        .wake(1050, ObjectKind::Semaphore, 1, &[])
+        .wake(1095, ObjectKind::Mutex, 1, &[]);
     assert_spent(
         &profile_of(&[waiter, others]),
         &[("", 16), ("lock", 4), ("lock > waits: mutex", 80)],
@@ -199,12 +200,12 @@ fn what_no_edge_explains_stays_under_the_call() {
 fn a_lock_that_sleeps_on_another_object() {
     let waiter = stream()
         .begin(1000, "")
-        .wait(1020, 1050, Kind::Semaphore, 5)
-        .wait(1060, 1080, Kind::Semaphore, 5)
-        .wait(1010, 1090, Kind::Named, 9)
+        .wait(1020, 1050, ObjectKind::Semaphore, 5)
+        .wait(1060, 1080, ObjectKind::Semaphore, 5)
+        .wait(1010, 1090, ObjectKind::Named, 9)
         .end(1100, &[]);
-    let g = stream().wake(1045, Kind::Semaphore, 5, &[(900, G)]);
-    let h = stream().wake(1070, Kind::Named, 9, &[(900, H)]);
+    let g = stream().wake(1045, ObjectKind::Semaphore, 5, &[(900, G)]);
+    let h = stream().wake(1070, ObjectKind::Named, 9, &[(900, H)]);
     let named = "waits: named lock";
     let other = "thread outside of intervals";
     assert_spent(
@@ -229,15 +230,15 @@ fn a_chain_of_holders_is_followed_up_to_a_bound() {
     let mut streams = vec![
         stream()
             .begin(1000, "")
-            .wait(1010, 1090, Kind::Mutex, 1)
+            .wait(1010, 1090, ObjectKind::Mutex, 1)
             .end(1100, &[]),
     ];
     for holder in 1..=13u64 {
         let since = 1010 + holder;
         streams.push(
             stream()
-                .wait(since, 1090 - holder, Kind::Mutex, holder + 1)
-                .wake(1090 - holder, Kind::Mutex, holder, &[]),
+                .wait(since, 1090 - holder, ObjectKind::Mutex, holder + 1)
+                .wake(1090 - holder, ObjectKind::Mutex, holder, &[]),
         );
     }
     let profile = profile_of(&streams);

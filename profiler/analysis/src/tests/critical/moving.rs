@@ -1,6 +1,6 @@
 //! Intervals that move between threads, queues, pools and event loops.
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 
 use super::super::trace::options;
 use super::streams::*;
@@ -52,9 +52,9 @@ fn a_path_without_the_starting_segment() {
         .begin_keyed(1000, 5, "")
         .call(1001, 1089, F)
         .work(1090, 0);
-    let second = stream().wake(1060, Kind::Condition, 3, &[(800, G)]);
+    let second = stream().wake(1060, ObjectKind::Condition, 3, &[(800, G)]);
     let third = stream()
-        .wait(900, 1065, Kind::Condition, 3)
+        .wait(900, 1065, ObjectKind::Condition, 3)
         .work(1070, 5)
         .end_keyed(1080, 5, &[(1070, H)]);
     let turn = "waiting for its turn";
@@ -80,21 +80,21 @@ fn a_task_that_spawns_tasks() {
     let first = stream()
         .begin_keyed(1000, 5, "")
         .enqueue(1010, 8, &[(1000, F)])
-        .wait(1012, 1092, Kind::Semaphore, 1)
+        .wait(1012, 1092, ObjectKind::Semaphore, 1)
         .end_keyed(1100, 5, &[(1000, F)]);
     let second = stream()
         .call(950, 1029, K)
         .dequeue(1030, 8)
         .work(1030, 5)
         .enqueue(1040, 9, &[])
-        .wait(1042, 1085, Kind::Semaphore, 2)
-        .wake(1090, Kind::Semaphore, 1, &[(1085, G)])
+        .wait(1042, 1085, ObjectKind::Semaphore, 2)
+        .wake(1090, ObjectKind::Semaphore, 1, &[(1085, G)])
         .work(1091, 0);
     let third = stream()
         .dequeue(1050, 9)
         .work(1050, 5)
         .call(1051, 1079, H)
-        .wake(1080, Kind::Semaphore, 2, &[])
+        .wake(1080, ObjectKind::Semaphore, 2, &[])
         .work(1081, 0);
     let wait = "f > waits: semaphore";
     let child = format!("{wait} > another thread of this interval");
@@ -133,7 +133,7 @@ fn an_event_loop_with_interleaved_intervals() {
         .begin_keyed(1010, 2, "b")
         .call(1010, 1040, H)
         .work(1040, 0)
-        .wait(1040, 1060, Kind::Poll, 9)
+        .wait(1040, 1060, ObjectKind::Poll, 9)
         .work(1065, 1)
         .call(1065, 1080, F)
         .end_keyed(1080, 1, &[(900, G)]);
@@ -168,7 +168,7 @@ fn there_and_back_again() {
         .call(1060, 1100, F)
         .end_keyed(1100, 5, &[]);
     let two = stream()
-        .wait(990, 1022, Kind::Event, 4)
+        .wait(990, 1022, ObjectKind::Event, 4)
         .work(1025, 5)
         .call(1025, 1050, H)
         .work(1050, 0);
@@ -191,13 +191,13 @@ fn overlap_counts_once() {
         .begin_keyed(1000, 5, "")
         .enqueue(1001, 8, &[])
         .call(1005, 1020, F)
-        .wait(1020, 1080, Kind::Join, 3)
+        .wait(1020, 1080, ObjectKind::Join, 3)
         .end_keyed(1100, 5, &[]);
     let two = stream()
         .dequeue(1002, 8)
         .work(1002, 5)
         .call(1003, 1074, H)
-        .wake(1075, Kind::Join, 3, &[]);
+        .wake(1075, ObjectKind::Join, 3, &[]);
     let helper = "waits: end of a thread > another thread of this interval";
     assert_spent(
         &profile_of(&[one, two]),
@@ -246,9 +246,9 @@ fn an_interval_waits_for_its_pass() {
     let ender = stream()
         .dequeue(1010, 8)
         .work(1010, 5)
-        .wait(1020, 1050, Kind::Mutex, 1)
+        .wait(1020, 1050, ObjectKind::Mutex, 1)
         .end_keyed(1060, 5, &[]);
-    let holder = stream().wake(1045, Kind::Mutex, 1, &[(900, G)]);
+    let holder = stream().wake(1045, ObjectKind::Mutex, 1, &[(900, G)]);
     let mut analysis = following();
     analysis.push(2, &ender.0);
     analysis.pass_ended();

@@ -1,6 +1,6 @@
 //! Properties of random streams of several threads.
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use evenkeel_wire::record::{MARKER_FIRST, Record};
 use proptest::prelude::*;
 
@@ -18,8 +18,8 @@ use crate::{Analysis, Options, Pick, ProbeCost};
 enum Act {
     Enter(u32),
     Leave,
-    Wait(u64, Kind, u64),
-    Wake(Kind, u64),
+    Wait(u64, ObjectKind, u64),
+    Wake(ObjectKind, u64),
     Enqueue(u64),
     Dequeue(u64),
     Work(u64),
@@ -30,13 +30,13 @@ enum Act {
     Gap,
 }
 
-fn kind() -> impl Strategy<Value = Kind> {
+fn kind() -> impl Strategy<Value = ObjectKind> {
     prop_oneof![
-        6 => Just(Kind::Mutex),
-        1 => Just(Kind::Spin),
-        1 => Just(Kind::Poll),
-        1 => Just(Kind::Pipe),
-        1 => Just(Kind::Timer),
+        6 => Just(ObjectKind::Mutex),
+        1 => Just(ObjectKind::Spin),
+        1 => Just(ObjectKind::Poll),
+        1 => Just(ObjectKind::Pipe),
+        1 => Just(ObjectKind::Timer),
     ]
 }
 
@@ -302,7 +302,7 @@ fn memory_is_bounded() {
         now += 4 * calls_a_pass;
         analysis.push(3, &calls);
         let wakes = (0..100).fold(stream(), |stream, at| {
-            stream.wake(now + at, Kind::Mutex, at, &[])
+            stream.wake(now + at, ObjectKind::Mutex, at, &[])
         });
         analysis.push(100 + pass, &wakes.0);
         analysis.thread_ended(100 + pass);

@@ -1,6 +1,6 @@
 //! Running and not running, seen and not seen.
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 use evenkeel_wire::record::{Marker, Record};
 
 use super::super::trace::{near, options};
@@ -34,9 +34,9 @@ fn until_woken(start: u64, end: u64, by: u64) -> SwitchedOut {
 fn a_preempted_spinner() {
     let a = stream()
         .begin(1000, "")
-        .wait(1010, 1080, Kind::Spin, 1)
+        .wait(1010, 1080, ObjectKind::Spin, 1)
         .end(1100, &[]);
-    let holder = stream().wake(1060, Kind::Spin, 1, &[(900, G)]);
+    let holder = stream().wake(1060, ObjectKind::Spin, 1, &[(900, G)]);
     let mut analysis = following();
     analysis.switched_out(
         1,
@@ -66,17 +66,20 @@ fn a_preempted_spinner() {
 fn what_the_time_was() {
     let a = stream()
         .begin(1000, "")
-        .wait(1014, 1049, Kind::Mutex, 1)
+        .wait(1014, 1049, ObjectKind::Mutex, 1)
         .call(1010, 1053, LOCK)
-        .wait(1053, 1060, Kind::Mutex, 2)
-        .wait(1060, 1066, Kind::Pipe, 3)
-        .wait(1066, 1070, Kind::Timer, 0)
-        .wait(1070, 1073, Kind::File, 0)
-        .wait(1073, 1085, Kind::Task, 4)
+        .wait(1053, 1060, ObjectKind::Mutex, 2)
+        .wait(1060, 1066, ObjectKind::Pipe, 3)
+        .wait(1066, 1070, ObjectKind::Timer, 0)
+        .wait(1070, 1073, ObjectKind::File, 0)
+        .wait(1073, 1085, ObjectKind::Task, 4)
         .end(1100, &[]);
-    let holder = stream()
-        .wait(1020, 1030, Kind::File, 0)
-        .wake(1044, Kind::Mutex, 1, &[(900, G)]);
+    let holder = stream().wait(1020, 1030, ObjectKind::File, 0).wake(
+        1044,
+        ObjectKind::Mutex,
+        1,
+        &[(900, G)],
+    );
     let mut analysis = following();
     let blocked = [
         1014..1049,
@@ -124,7 +127,7 @@ fn what_the_time_was() {
 fn what_did_not_sleep_did_not_wait() {
     let a = stream()
         .begin(1000, "")
-        .wait(1010, 1040, Kind::Socket, 1)
+        .wait(1010, 1040, ObjectKind::Socket, 1)
         .end(1100, &[]);
     let mut analysis = following();
     analysis.switched_out(1, &[off(1050, 1060, Off::Preempted)]);
@@ -141,7 +144,7 @@ fn what_did_not_sleep_did_not_wait() {
 fn a_waker_that_only_the_kernel_saw() {
     let a = stream()
         .begin(1000, "")
-        .wait(1010, 1090, Kind::Futex, 1)
+        .wait(1010, 1090, ObjectKind::Futex, 1)
         .end(1100, &[]);
     let waker = stream()
         .call(1001, 1025, K)
@@ -171,7 +174,7 @@ fn a_waker_that_only_the_kernel_saw() {
 fn a_wake_up_that_did_not_end_the_wait() {
     let a = stream()
         .begin(1000, "")
-        .wait(1010, 1090, Kind::Timer, 1)
+        .wait(1010, 1090, ObjectKind::Timer, 1)
         .end(1100, &[]);
     let waker = stream().call(1030, 1095, G);
     let mut analysis = following();
@@ -247,11 +250,11 @@ fn a_sleep_ended_by_a_forgotten_thread() {
 fn a_gap_of_the_waker() {
     let a = stream()
         .begin(1000, "")
-        .wait(1010, 1090, Kind::Mutex, 1)
+        .wait(1010, 1090, ObjectKind::Mutex, 1)
         .end(1100, &[]);
     let mut holder = stream().call(1020, 1040, H);
     holder.0.push(Record::marker(Marker::Gap, 1050, 3));
-    let holder = holder.wake(1080, Kind::Mutex, 1, &[(1045, G)]);
+    let holder = holder.wake(1080, ObjectKind::Mutex, 1, &[(1045, G)]);
     let wait = "waits: mutex";
     assert_spent(
         &profile_of(&[a, holder]),

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_wire::{Event, Keep, Kind, LabelValue, Object, Record};
+use evenkeel_wire::{Event, KeepRate, LabelValue, Object, ObjectKind, Record};
 
 use super::super::trace::{STAMP, options, sites, started};
 use crate::profile::{Node, Profile};
-use crate::sites::{Kind as NodeKind, SiteTable};
+use crate::sites::{Kind, SiteTable};
 use crate::{Analysis, ProbeCost};
 
 /// Probes of the tests, by name: `f` to `k` are functions, the others what their names say.
@@ -54,13 +54,13 @@ impl Stream {
     pub fn end(self, at: u64, opens: &[Open]) -> Stream {
         self.event(Event::End {
             at,
-            keep: Keep::ALL,
+            keep: KeepRate::ALL,
             generation: STAMP.generation,
             open: &open(opens),
         })
     }
 
-    pub fn wait(self, start: u64, end: u64, kind: Kind, key: u64) -> Stream {
+    pub fn wait(self, start: u64, end: u64, kind: ObjectKind, key: u64) -> Stream {
         self.event(Event::Wait {
             start,
             end,
@@ -69,7 +69,7 @@ impl Stream {
     }
 
     /// A wait for two objects.
-    pub fn wait_both(self, start: u64, end: u64, objects: [(Kind, u64); 2]) -> Stream {
+    pub fn wait_both(self, start: u64, end: u64, objects: [(ObjectKind, u64); 2]) -> Stream {
         self.event(Event::Wait {
             start,
             end,
@@ -77,7 +77,7 @@ impl Stream {
         })
     }
 
-    pub fn wake(self, at: u64, kind: Kind, key: u64, opens: &[Open]) -> Stream {
+    pub fn wake(self, at: u64, kind: ObjectKind, key: u64, opens: &[Open]) -> Stream {
         self.event(Event::Wake {
             at,
             object: Object { key, kind },
@@ -148,7 +148,7 @@ impl Stream {
 fn a_task(key: u64) -> Object {
     Object {
         key,
-        kind: Kind::Task,
+        kind: ObjectKind::Task,
     }
 }
 
@@ -197,7 +197,7 @@ pub fn spent(profile: &Profile) -> BTreeMap<String, i64> {
         for child in node
             .children
             .iter()
-            .filter(|child| child.kind != NodeKind::Body)
+            .filter(|child| child.kind != Kind::Body)
         {
             own -= child.mean_ns;
             let path = match path {

@@ -1,11 +1,11 @@
 //! The table of waits, and single intervals as timelines.
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::ObjectKind;
 
 use super::super::trace::{child, near, options, started};
 use super::streams::*;
 use crate::profile::Profile;
-use crate::sites::Kind as NodeKind;
+use crate::sites::Kind;
 use crate::{Options, Pick, ProbeCost};
 
 /// Four intervals "order" of 40, 60, 80 and 100 ticks. They wait in lock for 20, 40, 60 and 80 ticks for mutex 7. "pay"
@@ -17,13 +17,13 @@ fn contended() -> Vec<Stream> {
         let wait = 20 * n;
         a = a
             .begin(at, "order")
-            .wait(at + 10, at + 10 + wait, Kind::Mutex, 7)
+            .wait(at + 10, at + 10 + wait, ObjectKind::Mutex, 7)
             .call(at + 9, at + 11 + wait, LOCK)
             .end(at + 20 + wait, &[]);
         let released = at + 5 + wait;
         b = b.wake(
             released,
-            Kind::Mutex,
+            ObjectKind::Mutex,
             7,
             &[(600, G), (released - 1, UNLOCK)],
         );
@@ -52,7 +52,7 @@ fn who_waits_for_whom() {
     };
     assert_eq!(line.waiter, "lock [f+1]");
     assert_eq!(line.waiter_calls, ["lock [f+1]"]);
-    assert_eq!((line.object.as_str(), line.kind), ("mutex", NodeKind::Lock));
+    assert_eq!((line.object.as_str(), line.kind), ("mutex", Kind::Lock));
     assert_eq!(line.holder.as_deref(), Some("pay"));
     assert_eq!(line.holder_calls, ["g [root+2]", "unlock [g+3]"]);
     assert_eq!((line.count, line.total_ns, line.mean_ns), (4, 200.0, 50.0));
@@ -132,7 +132,7 @@ fn a_leaf_is_the_same_with_its_waits_and_without() {
     for (at, n) in [(1000, 10), (2000, 20), (3000, 30)] {
         both = both
             .begin(at, "")
-            .wait(at + 3, at + 1 + n, Kind::Mutex, 7)
+            .wait(at + 3, at + 1 + n, ObjectKind::Mutex, 7)
             .call(at + 2, at + 2 + n, F)
             .end(at + 5 + n, &[]);
     }

@@ -4,7 +4,7 @@ use evenkeel_analysis::findings::warnings::Warning;
 
 /// The part of profiling that a process was left out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LeftOutOf {
     /// Its intervals are not seen.
     NotAttached,
     /// Its hooks stay until its next interval.
@@ -14,7 +14,7 @@ pub enum Kind {
 /// Processes that were left out for the same reason.
 #[derive(Debug)]
 struct Group {
-    kind: Kind,
+    kind: LeftOutOf,
     reason: String,
     /// The text about the first process.
     first: String,
@@ -29,7 +29,7 @@ pub struct LeftOut {
 
 impl LeftOut {
     /// Adds one process with its text. Returns whether it is the first with this reason.
-    pub fn add(&mut self, kind: Kind, text: String) -> bool {
+    pub fn add(&mut self, kind: LeftOutOf, text: String) -> bool {
         let reason = without_numbers(&text);
         let mut groups = self.groups.iter_mut();
         if let Some(group) = groups.find(|group| group.kind == kind && group.reason == reason) {
@@ -50,8 +50,8 @@ impl LeftOut {
         self.groups.iter().map(|group| {
             let (processes, first) = (group.processes, group.first.clone());
             match group.kind {
-                Kind::NotAttached => Warning::NotAttached { processes, first },
-                Kind::HooksLeft => Warning::HooksLeft { processes, first },
+                LeftOutOf::NotAttached => Warning::NotAttached { processes, first },
+                LeftOutOf::HooksLeft => Warning::HooksLeft { processes, first },
             }
         })
     }
@@ -81,13 +81,13 @@ mod tests {
                 "process {pid} may not be traced: run evenkeel as root (sudo evenkeel attach {pid} ...)"
             )
         };
-        assert!(left_out.add(Kind::NotAttached, refused(7)));
+        assert!(left_out.add(LeftOutOf::NotAttached, refused(7)));
         for pid in [81, 4711, 100_000] {
-            assert!(!left_out.add(Kind::NotAttached, refused(pid)));
+            assert!(!left_out.add(LeftOutOf::NotAttached, refused(pid)));
         }
-        assert!(left_out.add(Kind::HooksLeft, refused(9)));
+        assert!(left_out.add(LeftOutOf::HooksLeft, refused(9)));
         assert!(left_out.add(
-            Kind::NotAttached,
+            LeftOutOf::NotAttached,
             "process 7 cannot be attached to".to_owned()
         ));
         let not_attached = |processes, first: String| Warning::NotAttached { processes, first };

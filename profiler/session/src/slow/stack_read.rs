@@ -23,7 +23,7 @@ const FRAMES_MAX: usize = 1024;
 const SAMPLED_AT_MOST: Duration = Duration::from_millis(200);
 
 /// What a look at a thread has shown.
-pub(super) enum Look {
+pub(super) enum StackRead {
     /// The calls that are active on its stack.
     Stack(Calls),
     /// It runs.
@@ -42,11 +42,11 @@ pub(super) fn at_thread(
     pid: u32,
     tid: u32,
     processes: &mut Processes,
-) -> io::Result<Look> {
+) -> io::Result<StackRead> {
     let stands = || standing(pid as i32, tid as i32);
     let before = stands()?;
     let Standing::Blocked { pc, sp } = before else {
-        return Ok(Look::Runs);
+        return Ok(StackRead::Runs);
     };
     let stacks = processes.stacks(pid)?;
     let mut words = vec![0; STACK_WORDS];
@@ -57,14 +57,14 @@ pub(super) fn at_thread(
         return Err(io::ErrorKind::NotFound.into()); // it runs another program since
     }
     if stands()? != before || !is_open(arena, due) {
-        return Ok(Look::MovedOn);
+        return Ok(StackRead::MovedOn);
     }
     let stack = StackWords {
         registers: [pc, sp, 0],
         words: &words,
         kept: &kept,
     };
-    Ok(Look::Stack(processes.calls(pid, &stack)))
+    Ok(StackRead::Stack(processes.calls(pid, &stack)))
 }
 
 /// The return addresses that hooks keep for the calls in flight of a ring's thread.

@@ -8,7 +8,7 @@ use crate::arena::Progress;
 
 /// The intervals that were looked at and have not ended, by ring and beginning.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct OpenStacks {
     open: HashMap<(usize, u64), Open>,
     ended: u64,
     left: u64,
@@ -21,7 +21,7 @@ struct Open {
     stacks: Vec<SlowStack>,
 }
 
-impl Held {
+impl OpenStacks {
     /// An interval is looked at that began at `since`; `left_before` of its thread were left by then.
     pub fn expect(&mut self, ring: usize, since: u64, left_before: u64) {
         self.open.entry((ring, since)).or_insert_with(|| Open {
@@ -86,8 +86,8 @@ mod tests {
         }
     }
 
-    fn held(since: u64, left_before: u64) -> Held {
-        let mut held = Held::default();
+    fn held(since: u64, left_before: u64) -> OpenStacks {
+        let mut held = OpenStacks::default();
         held.expect(1, since, left_before);
         held.hold(1, since, stack(0));
         held

@@ -8,13 +8,13 @@ use datafusion::execution::memory_pool::MemoryReservation;
 
 /// Rows in memory that is counted.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct HeldRows {
     rows: Vec<RecordBatch>,
     /// Where the buffers are that were counted. The engine cuts what it made at once into batches, which have their buffers in common.
     counted: HashSet<usize>,
 }
 
-impl Kept {
+impl HeldRows {
     /// Keeps some more.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ mod tests {
         let whole = RecordBatch::try_from_iter([("name", Arc::new(names) as ArrayRef)]).unwrap();
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(150_000));
         let memory = MemoryConsumer::new("it").register(&pool);
-        let mut kept = Kept::default();
+        let mut kept = HeldRows::default();
         for at in (0..4096).step_by(256) {
             kept.push(whole.slice(at, 256), &memory).unwrap();
         }

@@ -16,7 +16,7 @@ use evenkeel_intervals::interval::{self, Hooked, Interval, Place, Unhooked};
 
 impl Session<'_> {
     /// Gives every newly announced module its verdict; a process waits for that of its executable.
-    pub(super) fn judge(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
+    pub(super) fn give_verdicts(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
         while let Some(index) = self.modules.next_to_judge(&self.records.arena) {
             let module = &self.records.arena.modules()[index];
             let executable = module.executable.load(Acquire) != 0;

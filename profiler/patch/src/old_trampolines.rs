@@ -26,14 +26,14 @@ struct Slot {
 }
 
 /// All of them.
-pub struct Kept {
+pub struct OldTrampolines {
     slots: *mut Slot,
 }
 
-impl Kept {
+impl OldTrampolines {
     /// Remembers nothing.
-    pub const fn new() -> Kept {
-        Kept {
+    pub const fn new() -> OldTrampolines {
+        OldTrampolines {
             slots: core::ptr::null_mut(),
         }
     }
