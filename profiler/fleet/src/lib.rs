@@ -7,7 +7,7 @@
 //! files      the files of a table, checked
 //! tables     tables, opened for questions
 //! shared     what a query needs several times, computed once
-//! kept       rows that are kept, and the memory that they take
+//! held_rows  rows that are kept, and the memory that they take
 //! questions  the files of sql/, and how their answers are shown
 //! answer     rows of an answer, and those as JSON
 //! overview   how many hosts, builds and intervals there are
