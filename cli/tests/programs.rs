@@ -11,6 +11,8 @@ mod comparing;
 mod expect;
 #[path = "programs/flow.rs"]
 mod flow;
+#[path = "programs/labels.rs"]
+mod labels;
 #[path = "programs/left.rs"]
 mod left;
 #[path = "programs/measure.rs"]

@@ -63,12 +63,17 @@ const COMPACTING: [fn(&str) -> String; 5] = [
 const CUTTING: [fn(&str) -> String; 3] = [
     |name| with_site(name, without_type),
     |name| with_site(name, function_alone),
-    |name| split_site(name).map_or(name, |(name, _)| name).to_owned(),
+    |name| without_site(name).to_owned(),
 ];
 
 /// `f` and `g+0x10` of `f [g+0x10]`.
 fn split_site(name: &str) -> Option<(&str, &str)> {
     name.strip_suffix(']')?.rsplit_once(" [")
+}
+
+/// `f` of `f [g+0x10]`.
+pub(crate) fn without_site(name: &str) -> &str {
+    split_site(name).map_or(name, |(name, _)| name)
 }
 
 /// What `shorten` leaves of a function, and of the function that its call site is in.

@@ -126,12 +126,9 @@ pub fn innermost(calls: &[String]) -> String {
     let Some((last, above)) = shown.split_last() else {
         return "(not timed)".into();
     };
-    // Of the others the names do: `f [g+0x10]` is `f`.
-    let name = |call: &String| {
-        call.rsplit_once(" [")
-            .map_or(call.clone(), |(name, _)| name.into())
-    };
-    let names: Vec<String> = above.iter().map(name).chain([last.clone()]).collect();
+    // Of the others the names do.
+    let above = above.iter().map(|call| names::without_site(call));
+    let names: Vec<&str> = above.chain([last.as_str()]).collect();
     format!("{gap}{}", names.join(" > "))
 }
 

@@ -32,7 +32,7 @@ pub const LOOK_AT_LEAST: Duration = Duration::from_millis(400);
 pub const LOOKS_IN_SEARCH: u32 = 16;
 /// Upper bound of this least length. Guess: `looks_lengthen_with_the_search`.
 pub const LOOK_AT_MOST: Duration = Duration::from_millis(2500);
-/// Time between looks when no step is left. Guess: `a_culprit_is_found_and_the_search_rests`.
+/// Time between looks when no step is left. Guess: `a_load_that_changes_is_followed`.
 pub const SETTLED_PERIOD: Duration = Duration::from_secs(5);
 /// Up to this age the search looks again soon, and takes only its best steps. Measured:
 /// `a_culprit_is_found_and_the_search_rests`.
@@ -101,8 +101,8 @@ pub const SAMPLED: Duration = Duration::from_millis(300);
 /// Longest trapping of calls. Rare intervals need it: only a few are slow, and these may have other callees. Measured:
 /// `rare_intervals_are_trapped_for_longer`.
 pub const DISCOVERY_AT_MOST: Duration = Duration::from_secs(1);
-/// Probes trapped at a time; further ones of the same function follow in turn. Guess: bounds the target's cost at a
-/// time.
+/// Probes trapped at a time; further ones of the same function follow in turn. This bounds the target's cost at a time.
+/// Guess: `calls_of_one_function_are_trapped_in_turns`.
 pub const DISCOVERED_AT_ONCE: usize = 24;
 /// Traps are saved up for this long. A request that uses all of them up at once takes longer by `--max-overhead` of it.
 /// Guess: `traps_are_granted_as_time_goes_by`.

@@ -4,6 +4,7 @@
 
 mod allowance;
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -30,21 +31,12 @@ impl Refiner {
         let Ok(module) = code.module(function.module) else {
             return Vec::new();
         };
-        let pointers = self.known.function(function).pointers;
-        let next = match pointers {
-            Pointers::Unexplored { next } => next,
-            _ => 0,
-        };
         let sites = module.call_sites(function.address).into_iter();
         let sites: Vec<_> = sites.filter(is_discovered_only).collect();
-        let end = sites.len().min(next + DISCOVERED_AT_ONCE);
-        let now = Instant::now();
-        self.known.function_mut(function).pointers = match pointers {
-            _ if end < sites.len() => Pointers::Unexplored { next: end },
-            Pointers::Explored(again) => Pointers::Explored(again.later(now)),
-            _ => Pointers::Explored(Again::first(now)),
-        };
-        sites[next.min(end)..end]
+        let pointers = &mut self.known.function_mut(function).pointers;
+        let (turn, after) = next_turn(*pointers, sites.len(), Instant::now());
+        *pointers = after;
+        sites[turn]
             .iter()
             .filter_map(|site| {
                 self.plan
@@ -168,6 +160,21 @@ impl Refiner {
     }
 }
 
+/// Which of a function's calls through pointers are trapped next, and what is known of them then.
+fn next_turn(pointers: Pointers, sites: usize, now: Instant) -> (Range<usize>, Pointers) {
+    let next = match pointers {
+        Pointers::Unexplored { next } => next,
+        _ => 0,
+    };
+    let end = sites.min(next + DISCOVERED_AT_ONCE);
+    let after = match pointers {
+        _ if end < sites => Pointers::Unexplored { next: end },
+        Pointers::Explored(again) => Pointers::Explored(again.later(now)),
+        _ => Pointers::Explored(Again::first(now)),
+    };
+    (next.min(end)..end, after)
+}
+
 /// Whether calls were trapped for long enough: in all, since the last discovery, and for enough intervals; all of the
 /// calls or a sample.
 fn is_enough(ran: Duration, met: Option<Duration>, intervals: u64, is_sampled: bool) -> bool {
@@ -188,6 +195,17 @@ pub fn is_discovered_only(site: &Site) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_of_one_function_are_trapped_in_turns() {
+        let mut pointers = Pointers::Unexplored { next: 0 };
+        let turns = [0, 1, 2, 3].map(|_| {
+            let (turn, after) = next_turn(pointers, 60, Instant::now());
+            pointers = after;
+            turn
+        });
+        assert_eq!(turns, [0..24, 24..48, 48..60, 0..24]);
+    }
 
     /// With thousands of intervals a second, a tenth of a second suffices. With a hundred a second, and one in eight
     /// slow, most tenths of a second have no slow one. Without a discovery, trapping lasts until enough intervals
