@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use evenkeel_analysis::SLOWEST;
 use evenkeel_analysis::profile::SamplingRule;
-use evenkeel_intervals::presets::{PRESETS, Preset};
+use evenkeel_intervals::presets::{self, JAVA_PRESETS, JavaPreset, PRESETS, Preset};
 use evenkeel_intervals::spec::{NamedCall, Role};
 use evenkeel_report::{advice, html, json, terminal};
 use evenkeel_session::launch::{CommandLine, Ending};
@@ -143,8 +143,17 @@ fn preset_help() -> String {
         let intervals: Vec<&str> = preset.intervals.iter().map(|known| known.name).collect();
         format!("{} ({})", preset.name, intervals.join(", "))
     };
+    let java = |preset: &JavaPreset| {
+        let intervals: Vec<&str> = preset.intervals.iter().map(|known| known.name).collect();
+        format!("{} ({})", preset.name, intervals.join(", "))
+    };
     let presets: Vec<String> = PRESETS.iter().map(preset).collect();
-    format!("A server whose intervals are known: {}", presets.join(", "))
+    let java: Vec<String> = JAVA_PRESETS.iter().map(java).collect();
+    format!(
+        "A server whose intervals are known: {}; in a Java virtual machine {}",
+        presets.join(", "),
+        java.join(", ")
+    )
 }
 
 impl Arguments {
@@ -180,7 +189,7 @@ argument N of the first call of FUNCTION inside the interval, ,label=text:VARIAB
 of the program points as it begins; a further .OFFSET follows the pointer at this many bytes (text:0.80.8); word, request
 (of HTTP) and int (four bytes) read it otherwise; ,within=FUNCTION
 says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait for the client; ,name=TEXT;
-,key=N or ,key=N:N (arguments of BEGIN and of END, or `returned`) distinguishes intervals that move between threads.
+,key=N or ,key=N:N (arguments of BEGIN and of END, `returned`, or `this`) distinguishes intervals that move between threads.
 A CALL is FUNCTION,key=N: the N-th argument is the lock, task or interval.
 In a Java virtual machine (11 or later) an interval is a method, package.Class.method or package.Outer$Inner.method.";
 
@@ -266,8 +275,9 @@ impl Options {
                 "--summary needs a place for its sums: --output FILE (or a directory), --metrics ADDRESS:PORT or --otlp ENDPOINT".to_owned(),
             ));
         }
-        let (selector, stop_signal) = selector(self)?;
-        let named = named(self)?;
+        let (selector, stop_signal, of_preset) = selector(self)?;
+        let mut named = named(self)?;
+        named.extend(of_preset);
         let keyed = selector.is_keyed();
         Ok(Settings {
             subject,
@@ -365,26 +375,31 @@ fn exit_code(ending: Ending) -> ExitCode {
     }
 }
 
-fn selector(arguments: &Options) -> Result<(IntervalSelector, i32), Failure> {
-    let preset = arguments.preset.as_deref().map(Preset::named).transpose()?;
+/// The interval, the signal that ends its program, and what a preset names with it.
+fn selector(arguments: &Options) -> Result<(IntervalSelector, i32, Vec<NamedCall>), Failure> {
+    let interval = arguments.interval.as_deref();
+    let java = arguments.preset.as_deref().and_then(JavaPreset::named);
+    if let Some(known) = java.and_then(|preset| preset.interval(interval)) {
+        let (spec, named) = known.typed()?;
+        return Ok((IntervalSelector::Spec(spec), libc::SIGTERM, named));
+    }
+    let preset = match (java, arguments.preset.as_deref()) {
+        (None, Some(name)) => Some(Preset::named(name)?),
+        _ => None,
+    };
     let stop_signal = preset.map_or(libc::SIGTERM, |preset| preset.stop_signal);
-    let known =
-        preset.and_then(|preset| Some((preset, preset.interval(arguments.interval.as_deref())?)));
-    let selector = match (known, arguments.interval.as_deref()) {
+    let known = preset.and_then(|preset| Some((preset, preset.interval(interval)?)));
+    let selector = match (known, interval) {
         (Some((preset, interval)), _) => IntervalSelector::Preset(preset, interval),
         (None, Some(text)) => IntervalSelector::Spec(text.parse()?),
         (None, None) => {
-            let presets = PRESETS
-                .iter()
-                .map(|preset| preset.name)
-                .collect::<Vec<_>>()
-                .join(", ");
             return Err(Failure::Usage(format!(
-                "say what to profile: --interval FUNCTION, or --preset NAME (there are: {presets})"
+                "say what to profile: --interval FUNCTION, or --preset NAME (there are: {})",
+                presets::all_names()
             )));
         }
     };
-    Ok((selector, stop_signal))
+    Ok((selector, stop_signal, Vec::new()))
 }
 
 fn planting(text: &str) -> Result<Planting, String> {

@@ -4,64 +4,18 @@
 mod support;
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+use support::java::{compile_with, jdks};
 use support::run::{Place, eventually, finish, finish_hearing, has_opened_all};
 
 const INTERVAL: &str = "Planted.handle";
 
-/// The JDKs of this machine, each once. Without one these tests check nothing, and print so.
-fn jdks() -> Vec<PathBuf> {
-    let set = std::env::var_os("JAVA_HOME").map(PathBuf::from);
-    let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten();
-    let mut homes: Vec<PathBuf> = installed
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .chain(set)
-        .filter(|home| home.join("bin/javac").exists())
-        .filter_map(|home| home.canonicalize().ok())
-        .collect();
-    homes.sort();
-    homes.dedup();
-    if homes.is_empty() {
-        eprintln!(
-            "SKIPPED: THERE IS NO JDK; methods of Java are not tested. Install one: scripts/install.sh jvm"
-        );
-    }
-    homes
-}
-
 /// Compiles the program in a place.
 fn compile(place: &Place, jdk: &Path) {
-    compile_with(place, jdk, "Planted.java", Path::new("."));
-}
-
-/// Compiles a program with a library.
-fn compile_with(place: &Place, jdk: &Path, source: &str, library: &Path) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
-    let compiled = Command::new(jdk.join("bin/javac"))
-        .args(["-g", "-d"])
-        .arg(place.file("."))
-        .arg("-cp")
-        .arg(library)
-        .arg(sources.join(source))
-        .status();
-    assert!(compiled.expect("javac runs").success());
-}
-
-/// The library of H2, if `scripts/install.sh jvm` has fetched it.
-fn h2() -> Option<PathBuf> {
-    let cache = match support::run::is_root() {
-        true => PathBuf::from("/var/cache/evenkeel"),
-        false => std::env::var_os("XDG_CACHE_HOME")
-            .map(PathBuf::from)
-            .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?
-            .join("evenkeel"),
-    };
-    let files = std::fs::read_dir(cache.join("jvm/h2")).ok()?;
-    let mut jars = files.filter_map(|file| Some(file.ok()?.path()));
-    jars.find(|path| path.extension().is_some_and(|end| end == "jar"))
+    compile_with(place, jdk, "Planted.java", ".");
 }
 
 /// The command line of the program.
@@ -71,7 +25,12 @@ fn java(place: &Place, jdk: &Path, arguments: &[&str]) -> Command {
         .args(["-XX:+UseSerialGC", "-Xmx64m", "-cp", ".", "Planted"])
         .args(arguments)
         .env("UNTIL", place.file("enough"))
-        .env("TIMES", place.file("times"));
+        .env("TIMES", place.file("times"))
+        // The place may be in memory.
+        .env(
+            "FORCED",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("forced"),
+        );
     command
 }
 
@@ -375,39 +334,93 @@ fn waits_are_findings_with_the_shares_that_the_program_measured() {
     }
 }
 
+/// The node of a method that ends like this, wherever it is.
+fn find<'a>(node: &'a Value, ending: &str) -> Option<&'a Value> {
+    let name = node["name"].as_str().unwrap_or_default();
+    if name.ends_with(ending) {
+        return Some(node);
+    }
+    let mut children = node["children"].as_array().into_iter().flatten();
+    children.find_map(|child| find(child, ending))
+}
+
 #[test]
-fn a_locked_row_of_h2_is_among_the_first_findings() {
-    let Some(h2) = h2() else {
-        eprintln!("SKIPPED: THERE IS NO H2: scripts/install.sh jvm");
-        return;
-    };
+fn what_a_native_method_waits_for_is_below_it() {
     for jdk in jdks() {
         let place = Place::new();
-        compile_with(&place, &jdk, "RowLock.java", &h2);
-        let methods = "org.h2.command.Command.executeQuery|org.h2.command.Command.executeUpdate";
-        let mut command = place.evenkeel(["profile", "--waits", "--interval", methods]);
+        compile(&place, &jdk);
+        let running = Running::start(java(&place, &jdk, &["files"]));
+        let pid = running.child.id().to_string();
+        let words = [
+            "attach",
+            &pid,
+            "--for",
+            "10s",
+            "--waits",
+            "--sampling",
+            "all",
+        ];
+        let words = words
+            .into_iter()
+            .chain(["--interval", "Planted$Files.write"]);
+        let words = words.chain(["--json", "run.json"]);
+        let run = finish(place.evenkeel(words).spawn().unwrap()).ended(0);
+        let tree = &place.json("run.json")["tree"];
+        let force = find(tree, "DispatcherImpl.force0");
+        let force = force.unwrap_or_else(|| panic!("{run:?}"));
+        // A call of the C library, which the JVM's own libraries make.
+        assert!(find(force, "waits: file").is_some(), "{force}");
+        running.end(&place);
+    }
+}
+
+#[test]
+fn the_queue_of_an_executor_has_its_share() {
+    for jdk in jdks() {
+        let place = Place::new();
+        compile(&place, &jdk);
+        let mut command = place.evenkeel(["profile", "--preset", "executor", "--sampling", "all"]);
         command
-            .args(["--json", "run.json", "--"])
+            .args(["--json", "run.json", "-o", "run.keel", "--"])
             .arg(jdk.join("bin/java"))
-            .args(["-Xmx128m", "-cp"])
-            .arg(format!("{}:.", h2.display()))
-            .arg("RowLock")
-            .env("UNTIL", place.file("enough"));
+            .args([
+                "-XX:+UseSerialGC",
+                "-Xmx64m",
+                "-cp",
+                ".",
+                "Planted",
+                "tasks",
+            ])
+            .env("UNTIL", place.file("enough"))
+            .env("TIMES", place.file("times"));
         let enough = place.file("enough");
         let run = finish_hearing(command.spawn().unwrap(), move |line| {
             if has_opened_all(line) {
-                std::thread::sleep(std::time::Duration::from_secs(5));
+                std::thread::sleep(std::time::Duration::from_secs(8));
                 std::fs::write(&enough, "").unwrap();
             }
         });
         let run = run.ended(0);
-        assert!(run.stdout.ends_with(", 0 failed\n"), "{run:?}");
         let profile = place.json("run.json");
-        let findings = profile["findings"].as_array().expect("a list");
-        let names = findings.iter().map(|finding| finding["function"].clone());
-        let first: Vec<Value> = names.take(2).collect();
-        let expected = "waiting in Object.wait of org.h2.mvstore.tx.Transaction";
-        assert!(first.iter().any(|name| *name == expected), "{run:?}");
+        let all = measured(&place);
+        let intervals = profiled(&all, &profile);
+        // The profile may rest on the first round, in which tasks have no probes yet; the queue is in all.
+        let run_of_tasks = "Planted$Tasks$Task.run";
+        assert!(find(&profile["tree"], "queued").is_some(), "{run:?}");
+        let stages = ["queued", run_of_tasks].into_iter().enumerate();
+        for (stage, name) in stages.filter(|(_, name)| find(&profile["tree"], name).is_some()) {
+            let expected = share(intervals, stage);
+            let (found, se) = share_of(&profile["tree"], name);
+            assert!(
+                (found - expected).abs() <= f64::max(0.03, 4.0 * se),
+                "{name}: {found} +- {se}, and the program measured {expected} of {} intervals: {}",
+                intervals.len(),
+                run.stderr
+            );
+        }
+        let again = place.run(["report", "--json", "run.keel"]).ended(0);
+        let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
+        assert_eq!(again["tree"], profile["tree"]);
     }
 }
 

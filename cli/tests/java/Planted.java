@@ -7,11 +7,19 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntConsumer;
 
@@ -22,6 +30,8 @@ import java.util.function.IntConsumer;
  * java Planted virtual     on virtual threads
  * java Planted labelled    intervals of two classes (Labelled), whose stages are one
  * java Planted waits       intervals whose stages wait (Waits)
+ * java Planted files       intervals that force a file to the disk (Files)
+ * java Planted tasks       tasks of an executor with one thread (Tasks), whose stages are the time in the queue and the work
  */
 public final class Planted {
     static final String[] STAGES = {"throughLambdas", "throughExceptions", "recursive", "shared", "locked"};
@@ -36,7 +46,10 @@ public final class Planted {
         holder.setDaemon(true);
         holder.start();
         String mode = arguments.length > 0 ? arguments[0] : "";
-        Runnable worker = mode.equals("labelled") ? Labelled::serve : mode.equals("waits") ? Waits::serve : Planted::serve;
+        Runnable worker = mode.equals("labelled") ? Labelled::serve
+            : mode.equals("waits") ? Waits::serve
+            : mode.equals("files") ? Files::serve
+            : mode.equals("tasks") ? Tasks::serve : Planted::serve;
         boolean isVirtual = mode.equals("virtual");
         Thread thread = isVirtual
             ? (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, worker)
@@ -328,6 +341,81 @@ public final class Planted {
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
             }
+        }
+    }
+
+    /** Intervals that write a random number of bytes, and force them to the disk. */
+    static final class Files {
+        static void serve() {
+            Random random = new Random(3);
+            Times times = new Times();
+            ByteBuffer bytes = ByteBuffer.allocate(1 << 20);
+            try (FileChannel file = FileChannel.open(Path.of(System.getenv("FORCED")), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+                while (!ends) {
+                    bytes.clear().limit(1 + random.nextInt(1 << 20));
+                    long[] begun = new long[STAGES.length + 1];
+                    begun[0] = System.nanoTime();
+                    write(file, bytes);
+                    Arrays.fill(begun, 1, begun.length, System.nanoTime());
+                    times.add(begun);
+                }
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            times.write();
+        }
+
+        static void write(FileChannel file, ByteBuffer bytes) throws IOException {
+            file.write(bytes, 0);
+            file.force(true);
+        }
+    }
+
+    /** Tasks come at random and take a random time, so that they wait in the queue of a single thread. */
+    static final class Tasks {
+        /** On a busy machine tasks would come faster than they are done. */
+        static final int QUEUE_MAX = 5;
+
+        static final class Task implements Runnable {
+            private final long submitted = System.nanoTime();
+            private final int micros;
+            private final Times times;
+
+            Task(int micros, Times times) {
+                this.micros = micros;
+                this.times = times;
+            }
+
+            @Override
+            public void run() {
+                long begun = System.nanoTime();
+                work(micros);
+                long end = System.nanoTime();
+                times.add(new long[] {submitted, begun, end, end, end, end});
+            }
+        }
+
+        static void serve() {
+            ThreadPoolExecutor pool = new ThreadPoolExecutor(1, 1, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>());
+            Random random = new Random(5);
+            Times times = new Times();
+            while (!ends) {
+                pool.execute(new Task(exponential(random, 600), times));
+                do {
+                    LockSupport.parkNanos(1000L * exponential(random, 1200));
+                } while (pool.getQueue().size() >= QUEUE_MAX);
+            }
+            pool.shutdown();
+            try {
+                pool.awaitTermination(1, TimeUnit.HOURS);
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+            times.write();
+        }
+
+        static int exponential(Random random, int mean) {
+            return (int) (-mean * Math.log(1 - random.nextDouble()));
         }
     }
 

@@ -4,6 +4,7 @@
 #![allow(dead_code)] // each test binary uses a part
 
 pub mod build;
+pub mod java;
 pub mod planted;
 pub mod run;
 pub mod servers;

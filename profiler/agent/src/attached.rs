@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 use evenkeel_wire::now_ticks;
 
 use crate::arena::{self, Arena};
-use crate::jvm::{stack, switches};
+use crate::jvm::{library_waits, stack, switches};
 use crate::verdict::is_over;
 use crate::{bound, boundaries, code_state, join, next, plan, rings, signals, threads};
 use evenkeel_patch::thread::{OpenInterval, Thread};
@@ -112,6 +112,7 @@ fn leave_java(arena: Arena) -> Result<(), Answer> {
         }
         switches::end();
     }
+    library_waits::leave();
     stack::begin_session();
     forget_threads();
     code_state::set_java(false);

@@ -26,7 +26,23 @@ pub enum Which {
     Always,
     /// Functions that wait, too.
     All,
+    /// Functions that wait, and only where libraries of a Java program call them: the JVM's own code is left alone.
+    JavaWaits,
 }
+
+impl Which {
+    fn wants(self, next: &Next, file: &[u8]) -> bool {
+        let is_of_jvm = || JVM.iter().any(|stem| file.starts_with(stem));
+        match self {
+            Which::Always => ALWAYS.contains(&next.name()),
+            Which::All => true,
+            Which::JavaWaits => !ALWAYS.contains(&next.name()) && !is_of_jvm(),
+        }
+    }
+}
+
+/// The JVM, and its launcher.
+const JVM: &[&[u8]] = &[b"libjvm.so", b"libjli.so", b"java"];
 
 /// The functions of [`Which::Always`].
 const ALWAYS: &[&CStr] = &[
@@ -88,8 +104,8 @@ pub fn is_incomplete() -> bool {
 
 /// Binds the imports of all loaded modules to this library's functions.
 pub fn bind(which: Which) {
-    each_import(&|word, next, module| {
-        let wanted = which == Which::All || ALWAYS.contains(&next.name());
+    each_import(&|word, next, module, file| {
+        let wanted = which.wants(next, file);
         let present = word.load(Relaxed);
         // A word that was not bound yet leads to the module's own stub.
         let is_unbound = module.contains(&present) && next.is_first();
@@ -99,14 +115,14 @@ pub fn bind(which: Which) {
 
 /// Binds them to the C library's again, except for [`KEPT`].
 pub fn unbind() {
-    each_import(&|word, next, _| {
+    each_import(&|word, next, _, _| {
         let ours = word.load(Relaxed) == next.own() && !KEPT.contains(&next.name());
         ours.then_some(next.get() as u64)
     });
 }
 
-/// Chooses the new content of a word, if it is to change.
-type Choose<'a> = &'a dyn Fn(&AtomicU64, &Next, &Range<u64>) -> Option<u64>;
+/// Chooses the new content of a word of a module, which is in this file, if it is to change.
+type Choose<'a> = &'a dyn Fn(&AtomicU64, &Next, &Range<u64>, &[u8]) -> Option<u64>;
 
 fn each_import(choose: Choose<'_>) {
     unsafe extern "C" fn visit(
@@ -180,7 +196,8 @@ unsafe fn module(info: &libc::dl_phdr_info, choose: Choose<'_>) {
         for range in &tables.relocations {
             let mut at = range.start;
             while at + RELA_BYTES <= range.end {
-                import(at, bias, &tables, &whole, &read_only, choose);
+                let choose = |word: &AtomicU64, next: &Next| choose(word, next, &whole, file);
+                import(at, bias, &tables, &whole, &read_only, &choose);
                 at += RELA_BYTES;
             }
         }
@@ -223,7 +240,7 @@ unsafe fn import(
     tables: &Tables,
     module: &Range<u64>,
     read_only: &Option<Range<u64>>,
-    choose: Choose<'_>,
+    choose: &dyn Fn(&AtomicU64, &Next) -> Option<u64>,
 ) {
     // SAFETY: an entry of the module's tables; `Rela { offset, info, addend }` and `Sym { name, .. }`.
     unsafe {
@@ -244,7 +261,7 @@ unsafe fn import(
             return;
         };
         let word = &*(place as *const AtomicU64);
-        let Some(value) = choose(word, next, module) else {
+        let Some(value) = choose(word, next) else {
             return;
         };
         let guarded = read_only

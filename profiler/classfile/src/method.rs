@@ -14,6 +14,7 @@ use crate::tables::{self, Line};
 const NATIVE: u16 = 0x0100;
 const ABSTRACT: u16 = 0x0400;
 const STATIC: u16 = 0x0008;
+const BRIDGE: u16 = 0x0040;
 
 /// A method of a class.
 #[derive(Debug, Clone, Copy)]
@@ -109,6 +110,19 @@ impl<'a> Method<'_, 'a> {
     #[must_use]
     pub fn is_static(&self) -> bool {
         self.member.flags & STATIC != 0
+    }
+
+    /// The object whose method it is. A constructor has none when it begins.
+    #[must_use]
+    pub fn this(&self) -> Option<Argument> {
+        let is_constructor = self.class.pool.utf8(self.member.name) == Ok(b"<init>");
+        (!self.is_static() && !is_constructor).then_some(Argument::Object(0))
+    }
+
+    /// Whether the compiler made it to call a method of the same name whose types are more special.
+    #[must_use]
+    pub fn is_bridge(&self) -> bool {
+        self.member.flags & BRIDGE != 0
     }
 
     /// Its argument of this number, as in the source: 0 is the first, and `this` has none. Nothing where there is none, or

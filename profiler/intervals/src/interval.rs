@@ -3,6 +3,7 @@
 mod resolve;
 
 use evenkeel_symbols::{Site, Unpatchable};
+use evenkeel_wire::plan::KEY_THIS;
 use evenkeel_wire::{Displaced, Label, Members, Role};
 
 pub use resolve::resolve;
@@ -63,9 +64,9 @@ impl Meaning {
         self
     }
 
-    /// With a key.
+    /// With a key. The object of a C++ method is its argument 0.
     pub const fn keyed(mut self, argument: u8) -> Meaning {
-        self.key = argument;
+        self.key = if argument == KEY_THIS { 0 } else { argument };
         self
     }
 }

@@ -21,7 +21,7 @@
 //! TEXT    = "text" | "word"           up to its zero; its first word in lower case
 //!         | "request"                 an HTTP request line, up to the query string
 //! MEMBERS = ["." OFFSET]...           pointers to follow: each lies at this many bytes from where the last one points to
-//! KEY     = ARGUMENT | "returned"
+//! KEY     = ARGUMENT | "returned" | "this"
 //!
 //! CALL    = POINTS ["," "key=" KEY]   a function that takes or releases a lock, queues a task, or starts work on an interval
 //! ```

@@ -24,7 +24,7 @@
 use alloc::vec::Vec;
 
 /// Version of the messages: agent and session refuse each other when it differs.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// Probes that one JVM can have: each has a byte that says whether it is on.
 pub const JAVA_PROBES_MAX: usize = 1 << 16;
@@ -45,6 +45,10 @@ pub const BLOCKS: u8 = 2;
 pub const PARKS: u8 = 3;
 /// A probe is on, and its method unparks the thread that is its argument.
 pub const UNPARKS: u8 = 4;
+/// A probe is on, and its method is called with the key of an interval, or works for intervals that have keys.
+pub const KEYED: u8 = 5;
+/// As [`KEYED`], and the interval that begins is put into a queue, out of which the thread takes it that works on it first.
+pub const QUEUES: u8 = 6;
 
 /// Waits of the JVM's own making.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

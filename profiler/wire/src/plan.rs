@@ -120,6 +120,8 @@ impl Role {
 /// In [`Probe::key_argument`]: the key is what the call returns. For [`Role::Dequeue`], [`Role::Work`] and
 /// [`Role::BeginKeyed`], which then take effect when the call returns.
 pub const KEY_RETURNED: u8 = 0xff;
+/// In place of an argument's number: the object whose method is called.
+pub const KEY_THIS: u8 = 0xfe;
 
 /// The label of an interval: how the value is read that a probe's argument or variable leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

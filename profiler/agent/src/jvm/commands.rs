@@ -12,7 +12,7 @@ use crate::jvm::classes::Classes;
 use crate::jvm::link::Link;
 use crate::jvm::samples::Samples;
 use crate::jvm::vm::{ClassHook, Jni, Jvmti, Object, Vm, VmEvent};
-use crate::jvm::{environment, events, helper, joining, reserved, switches};
+use crate::jvm::{environment, events, helper, joining, library_waits, reserved, switches};
 use crate::{arena, code_state, threads};
 
 /// The class whose methods park threads.
@@ -191,11 +191,15 @@ fn begin_waits(
     jni.find_class(PARKER);
     reserved::begin(first, count);
     events::hear(jvmti, true);
+    library_waits::follow(arena::get());
     Some(Ok(()))
 }
 
 /// Waits are not recorded any more: a session is over, perhaps one that could not say so.
 fn stop_waits(jvmti: Jvmti) {
+    if reserved::are_there() {
+        library_waits::leave();
+    }
     events::hear(jvmti, false);
     reserved::end();
 }
@@ -205,6 +209,9 @@ fn switch(fields: &mut Fields<'_>) -> Option<()> {
     let states = fields.bytes()?;
     code_state::set_changing();
     switches::set(begin, states);
+    if reserved::are_there() {
+        library_waits::bind();
+    }
     code_state::set_applied(generation);
     arena::get().control().applications.fetch_add(1, Relaxed);
     Some(())

@@ -9,7 +9,7 @@ use evenkeel_wire::now_ticks;
 
 use crate::jvm::helper::Helper;
 use crate::jvm::vm::Jni;
-use crate::jvm::{calibrating, stack, switches};
+use crate::jvm::{calibrating, keyed, stack, switches};
 use crate::verdict::is_over;
 use crate::{arena, attached, code_state, join, rings, threads};
 
@@ -59,6 +59,7 @@ fn leave_last_session() -> Result<(), &'static str> {
         switches::end();
     }
     stack::begin_session();
+    keyed::begin_session();
     if arena.is_mapped() {
         std::thread::sleep(GRACE);
         attached::forget_threads();

@@ -6,8 +6,10 @@
 //!                              classes    classes by number
 //!                              samples    stacks of threads in intervals
 //! Java     >  helper class     probes     a call or an interval is entered and left  (stack: those in flight)
+//!                              keyed      intervals that move from thread to thread
 //!                              switches   which probes are on   (labels: the text of an interval's label)
 //! the JVM  >  events           waits  pauses   what threads wait for, and stops of all   (reserved: their probes)
+//! the C library   library_waits   what native methods wait for
 //! vm       functions of JNI and JVMTI      environment   the agent's own
 //! ```
 //!
@@ -22,7 +24,9 @@ mod environment;
 mod events;
 mod helper;
 mod joining;
+mod keyed;
 mod labels;
+pub mod library_waits;
 mod link;
 mod pauses;
 mod probes;
@@ -104,7 +108,7 @@ extern "system" fn enter_with_number(
     probe: i32,
     label: i64,
 ) -> i32 {
-    probes::enter(Jni(jni), probe as u32, || FoundLabel::Integer(label as u64))
+    probes::enter_with_number(Jni(jni), probe as u32, label as u64)
 }
 
 /// Native method of the helper class. The text is copied only for an interval that is recorded.

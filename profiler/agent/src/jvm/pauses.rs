@@ -8,7 +8,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_patch::thread;
-use evenkeel_wire::jvm::{JavaWait, ON};
+use evenkeel_wire::jvm::{BLOCKS, JavaWait, PARKS};
 use evenkeel_wire::{ObjectKind, Record, now_ticks};
 
 use crate::jvm::stack::JavaStack;
@@ -80,6 +80,6 @@ fn record(stack: &mut JavaStack, now: u64, ended: u64) {
 /// Whether the innermost call is a wait, or blocks.
 fn is_blocked(stack: &JavaStack) -> bool {
     let innermost = stack.innermost();
-    innermost
-        .is_some_and(|call| reserved::kind(call.id).is_some() || switches::state_of(call.id) > ON)
+    let blocks = |id| matches!(switches::state_of(id), BLOCKS | PARKS);
+    innermost.is_some_and(|call| reserved::kind(call.id).is_some() || blocks(call.id))
 }

@@ -3,14 +3,14 @@
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::{Thread, thread};
-use evenkeel_wire::jvm::PARKS;
+use evenkeel_wire::jvm::{KEYED, PARKS};
 use evenkeel_wire::{Control, Record, Role, now_ticks};
 
 use crate::arena::{self, Arena};
 use crate::jvm::environment::watched;
 use crate::jvm::stack::{self, Call, JavaStack};
 use crate::jvm::vm::Jni;
-use crate::jvm::{pauses, switches, waits};
+use crate::jvm::{keyed, pauses, switches, waits};
 use crate::labels::FoundLabel;
 use crate::verdict::is_over;
 use crate::{code_state, intervals, rings, threads};
@@ -28,8 +28,18 @@ pub fn enter(jni: Jni, number: u32, label: impl FnOnce() -> FoundLabel) -> i32 {
             PARKS => waits::park(jni, stack).unwrap_or(NOTHING),
             _ => inside(stack, id),
         },
+        // A method that works for intervals of other threads.
+        _ if switches::state(number) >= KEYED => keyed::enter(jni, number, 0).unwrap_or(NOTHING),
         _ => begin(jni, id, label).unwrap_or(NOTHING),
     }
+}
+
+/// Enters a probe with a number: the label of an interval, or what distinguishes the object of one.
+pub fn enter_with_number(jni: Jni, number: u32, value: u64) -> i32 {
+    if switches::state(number) >= KEYED {
+        return keyed::enter(jni, number, value).unwrap_or(NOTHING);
+    }
+    enter(jni, number, || FoundLabel::Integer(value))
 }
 
 /// A call inside of an interval. One that would be an interval by itself is a part of it: of a recursion the outermost call counts.
@@ -98,6 +108,7 @@ pub fn leave(token: i32) {
         write(thread::current(), call, now, is_recorded);
     }
     stack.settled = now;
+    keyed::leave(stack, depth, now);
     if depth == 0 {
         stack.close();
         intervals::finish(thread::current(), now);
@@ -118,7 +129,8 @@ pub fn count_virtual(number: u32) {
         return;
     }
     let id = switches::probe_of(number);
-    if id.and_then(|id| role(arena, id)) == Some(Role::Whole) {
+    let role = id.and_then(|id| role(arena, id));
+    if matches!(role, Some(Role::Whole | Role::BeginKeyed)) {
         let control: &Control = arena.control();
         control.virtual_intervals.fetch_add(1, Relaxed);
         if is_over(arena, now_ticks()) {

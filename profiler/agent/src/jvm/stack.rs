@@ -55,6 +55,34 @@ pub struct Waiting {
 /// Waits in flight on a thread, at most: a thread that was notified may wait for the monitor.
 const WAITS_MAX: usize = 4;
 
+/// The interval that a thread works on, which began elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Working {
+    /// Identity of its object.
+    pub identity: u64,
+    /// Its key; 0: it is not recorded, or the work is for any interval.
+    pub key: u64,
+    /// The depth of the call for whose time the thread works on it; 0: until it turns to another.
+    pub depth: usize,
+}
+
+impl Working {
+    /// Work for any interval, or for several at once.
+    pub const fn for_any() -> Working {
+        Working {
+            identity: NO_OBJECT,
+            key: 0,
+            depth: 0,
+        }
+    }
+}
+
+/// No object has this identity: they have 32 bits.
+const NO_OBJECT: u64 = u64::MAX;
+
+/// Intervals that a thread works on, one inside of the other, at most.
+const WORKS_MAX: usize = 4;
+
 /// The calls in flight on one thread, and what others see of it.
 #[derive(Debug)]
 pub struct JavaStack {
@@ -70,6 +98,8 @@ pub struct JavaStack {
     calls: [Call; DEPTH_MAX],
     waits: [Waiting; WAITS_MAX],
     waits_len: usize,
+    works: [Working; WORKS_MAX],
+    works_len: usize,
     /// Garbage collections that the thread has taken note of.
     pub collections: u64,
     /// What was before is recorded, ticks.
@@ -92,6 +122,7 @@ pub fn ensure<'a>(watch: impl FnOnce() -> *mut c_void) -> Option<&'a mut JavaSta
     let stack = unsafe { &mut *stack };
     stack.session = 0;
     stack.depth = 0;
+    stack.works_len = 0;
     stack.begun.store(0, Relaxed);
     retire(stack.thread.swap(watch(), AcqRel));
     OWN.set(stack);
@@ -217,6 +248,9 @@ impl JavaStack {
 
     /// Enters the call that is an interval, after so many garbage collections: the token.
     pub fn open(&mut self, id: u32, now: u64, collections: u64) -> i32 {
+        if self.session != session() {
+            self.works_len = 0;
+        }
         self.session = session();
         self.waits_len = 0;
         (self.collections, self.settled) = (collections, now);
@@ -224,6 +258,59 @@ impl JavaStack {
         self.depth = 1;
         self.begun.store(now, Release);
         (self.session << DEPTH_BITS) as i32
+    }
+
+    /// Opens the stack, if it is not open, for calls that work on intervals of other threads; those begin with this probe.
+    pub fn open_for_work(&mut self, id: u32, now: u64, collections: u64) {
+        if !self.is_open() {
+            self.open(id, now, collections);
+        }
+    }
+
+    /// What the thread works on.
+    pub fn working(&self) -> Option<Working> {
+        let at = self.works_len.checked_sub(1)?;
+        let is_there = self.session == session();
+        self.works.get(at).filter(|_| is_there).copied()
+    }
+
+    /// The thread turns to this work. False where there is no room for it.
+    pub fn begin_work(&mut self, working: Working) -> bool {
+        if self.session != session() {
+            (self.session, self.depth, self.works_len) = (session(), 0, 0);
+        }
+        let place = self.works.get_mut(self.works_len);
+        let has_room = place.is_some();
+        if let Some(place) = place {
+            *place = working;
+            self.works_len += 1;
+        }
+        has_room
+    }
+
+    /// The last work is over when the call of this token is left, if it was not to be over before.
+    pub fn work_lasts_as(&mut self, token: i32) {
+        let depth = self.depth_of(token).unwrap_or(0);
+        let last = self.works_len.checked_sub(1);
+        if let Some(work) = last.and_then(|at| self.works.get_mut(at))
+            && work.depth == 0
+        {
+            work.depth = depth;
+        }
+    }
+
+    /// The last work is over.
+    pub fn end_work(&mut self) {
+        self.works_len = self.works_len.saturating_sub(1);
+        if self.works_len == 0 {
+            self.close();
+        }
+    }
+
+    /// All work is over.
+    pub fn forget_works(&mut self) {
+        self.works_len = 0;
+        self.close();
     }
 
     /// Enters a call in an interval: the token; nothing where there is no room.

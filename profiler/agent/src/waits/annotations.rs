@@ -119,8 +119,13 @@ fn describe(name: *const c_char, bytes: u64, event: impl for<'a> FnOnce(&'a [u8]
 
 /// An interval begins, and the thread works on it. The plan is polled here.
 pub fn begin_interval(key: u64, at: u64, label: LabelValue<'_>) {
+    plan::poll(arena::get());
+    begin_planned(key, at, label);
+}
+
+/// As [`begin_interval`], where somebody else looks after the plan.
+pub fn begin_planned(key: u64, at: u64, label: LabelValue<'_>) {
     let arena = arena::get();
-    plan::poll(arena);
     if key == 0 {
         return;
     }

@@ -110,8 +110,10 @@ pub(crate) fn check(pid: i32, kind: &JvmKind) -> Result<(), Refused> {
         JvmKind::HotSpot { version: Some(version) } if *version < OLDEST => {
             Some(format!("it runs Java {version}, and {OLDEST} is the oldest version that is supported; use a newer JVM"))
         }
-        JvmKind::HotSpot { .. } => forbidding_option(&options(pid)).map(|option| {
-            format!("its option {option} forbids it; start it without")
+        JvmKind::HotSpot { .. } => forbidding_option(&options(pid)).map(|(forbids, permits)| {
+            format!(
+                "its option {forbids} forbids it; start it without, or with _JAVA_OPTIONS={permits} in its environment, which overrides it"
+            )
         }),
     };
     why.map_or(Ok(()), |why| Err(Refused::Unfit { pid, why }))
@@ -147,8 +149,8 @@ fn options(pid: i32) -> Vec<String> {
     .concat()
 }
 
-/// The option that keeps agents out, if the last of its kind does.
-fn forbidding_option(options: &[String]) -> Option<&str> {
+/// The option that keeps agents out, if the last of its kind does, and the one that lets them in.
+fn forbidding_option(options: &[String]) -> Option<(&'static str, &'static str)> {
     const FLAGS: [(&str, &str); 2] = [
         ("-XX:+DisableAttachMechanism", "-XX:-DisableAttachMechanism"),
         (
@@ -156,12 +158,12 @@ fn forbidding_option(options: &[String]) -> Option<&str> {
             "-XX:+EnableDynamicAgentLoading",
         ),
     ];
-    FLAGS.iter().find_map(|(forbids, permits)| {
+    FLAGS.into_iter().find(|(forbids, permits)| {
         let last = options
             .iter()
             .rev()
-            .find(|option| option == forbids || option == permits)?;
-        (last == forbids).then_some(last.as_str())
+            .find(|option| option == forbids || option == permits);
+        last.is_some_and(|last| last == forbids)
     })
 }
 
@@ -209,13 +211,13 @@ mod tests {
     fn the_last_option_of_a_kind_decides() {
         let forbidding = |options: &[&str]| {
             let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-            forbidding_option(&options).map(str::to_owned)
+            forbidding_option(&options).map(|(forbids, _)| forbids)
         };
         let disabled = "-XX:+DisableAttachMechanism";
-        assert_eq!(forbidding(&["-Xmx1g", disabled]).as_deref(), Some(disabled));
+        assert_eq!(forbidding(&["-Xmx1g", disabled]), Some(disabled));
         assert_eq!(forbidding(&[disabled, "-XX:-DisableAttachMechanism"]), None);
         let no_agents = "-XX:-EnableDynamicAgentLoading";
-        assert_eq!(forbidding(&[no_agents]).as_deref(), Some(no_agents));
+        assert_eq!(forbidding(&[no_agents]), Some(no_agents));
         assert_eq!(forbidding(&["-cp", "x", "Main"]), None);
     }
 }

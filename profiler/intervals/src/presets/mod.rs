@@ -6,6 +6,7 @@
 
 mod apache;
 mod find;
+mod java;
 mod mariadb;
 mod memcached;
 mod names;
@@ -17,6 +18,7 @@ mod redis;
 mod version;
 
 use crate::error::Error;
+pub use java::{JAVA_PRESETS, JavaInterval, JavaPreset};
 pub use names::{Setting, SettingSource};
 pub use preset::{KnownInterval, Preset};
 
@@ -31,6 +33,13 @@ pub const PRESETS: &[Preset] = &[
     php::PHP,
 ];
 
+/// The names of all presets, those of Java programs last.
+pub fn all_names() -> String {
+    let native = PRESETS.iter().map(|preset| preset.name);
+    let java = JAVA_PRESETS.iter().map(|preset| preset.name);
+    native.chain(java).collect::<Vec<_>>().join(", ")
+}
+
 impl Preset {
     /// The preset of this name.
     ///
@@ -40,16 +49,9 @@ impl Preset {
         PRESETS
             .iter()
             .find(|preset| preset.name == name)
-            .ok_or_else(|| {
-                let known = PRESETS
-                    .iter()
-                    .map(|preset| preset.name)
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                Error::NoPreset {
-                    name: name.to_owned(),
-                    known,
-                }
+            .ok_or_else(|| Error::NoPreset {
+                name: name.to_owned(),
+                known: all_names(),
             })
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the user's text, by the grammar of [`super`].
 
 use evenkeel_symbols::VariableSize;
-use evenkeel_wire::plan::KEY_RETURNED;
+use evenkeel_wire::plan::{KEY_RETURNED, KEY_THIS};
 use evenkeel_wire::{Label, Members};
 
 use super::{IntervalSpec, LabelSource, LabelSpec, NamedCall, Point, Role, Shape};
@@ -244,10 +244,11 @@ fn keys(text: &str) -> Option<(u8, u8)> {
     }
 }
 
-/// Where a key is: an argument's index, or the result.
+/// Where a key is: an argument's index, the result, or the object whose method is called.
 fn key(text: &str) -> Option<u8> {
     match text {
         "returned" => Some(KEY_RETURNED),
+        "this" => Some(KEY_THIS),
         _ => text.parse().ok().filter(|&index: &u8| index < 32),
     }
 }
@@ -385,6 +386,7 @@ mod tests {
             Some((KEY_RETURNED, 0))
         );
         assert_eq!(parse("begin..end,key=1").key, Some((1, 1)));
+        assert_eq!(parse("a.B.c..d.E.f,key=0:this").key, Some((0, KEY_THIS)));
         let named = NamedCall::parse(Role::Acquire, "libx.so!take|try_take,key=2").unwrap();
         assert_eq!(
             (named.role, named.points.len(), named.key),

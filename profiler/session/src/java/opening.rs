@@ -1,18 +1,19 @@
 //! Classes are loaded again with probes: those of the intervals first, then those of the methods in which intervals spend their time.
 
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_wire::Label;
 
-use super::method::dotted;
+use super::method::{self, NamedMethod, Purpose, dotted};
 use super::plan::Calls;
 use super::problem::Problem;
 use super::search;
 use super::session::{JvmTarget, Session};
 use super::stacks::Method;
-use super::talk::{Joined, Pause, Talk};
+use super::talk::{Joined, Loaded, Pause, Talk};
 use super::waits;
 use crate::error::Error;
 use crate::profile::{Event, Observer};
@@ -83,6 +84,9 @@ impl Session<'_> {
     ) -> Result<bool, Error> {
         let joined = self.join(interrupted)?;
         self.plan.begin(joined.base, joined.probes_max);
+        // Before the first record: a recording says first how it is to be read.
+        self.records.begin_analysis(self.settings);
+        self.checkpoint();
         if self.settings.waits {
             self.begin_waits()?;
         }
@@ -95,13 +99,19 @@ impl Session<'_> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let loaded = loop {
             let loaded = self.talk(|talk| talk.find(&names))?;
-            if !loaded.is_empty() {
+            let missing = self.missing(&loaded);
+            if missing.is_empty() {
                 break loaded;
             }
             if began.elapsed() > patience {
-                return Err(Problem::NoClass {
-                    class: dotted(names[0]),
-                    seconds: patience.as_secs(),
+                let seconds = patience.as_secs();
+                let class = dotted(names[0]);
+                return Err(match loaded.is_empty() {
+                    true => Problem::NoClass { class, seconds },
+                    false => Problem::NoOther {
+                        methods: missing.join(", "),
+                        seconds,
+                    },
                 }
                 .into());
             }
@@ -118,8 +128,14 @@ impl Session<'_> {
             }
             // A class may have several of the methods.
             for method in self.methods.iter().filter(|one| one.class == named.class) {
-                self.plan.want_interval(class.number, &method.method);
-                self.roots.push((class.number, method.method.clone()));
+                self.plan.want(class.number, &method.method, method.purpose);
+                let root = (class.number, method.method.clone());
+                if method.purpose == Purpose::Loop {
+                    self.loops.push(root.clone());
+                }
+                if !matches!(method.purpose, Purpose::Begin(_)) {
+                    self.roots.push(root);
+                }
             }
         }
         let mut classes = self.plan.classes();
@@ -129,13 +145,33 @@ impl Session<'_> {
                 .filter(|number| !classes.contains(number))
                 .collect::<Vec<_>>(),
         );
-        self.records.begin_analysis(self.settings);
-        self.checkpoint();
         self.load_again(&classes, observer)?;
         self.settle(None, interrupted);
         self.switch()?;
         self.run.note_hooked(observer);
         Ok(true)
+    }
+
+    /// The methods of which one at least must be there yet: of a pair one that begins, and one that ends.
+    fn missing(&self, loaded: &[Loaded]) -> Vec<String> {
+        let is_loaded = |method: &NamedMethod| {
+            let mut names = loaded.iter().map(|class| &self.methods[class.name].class);
+            names.any(|name| *name == method.class)
+        };
+        let kinds: [fn(Purpose) -> bool; 3] = [
+            |purpose| purpose == Purpose::Interval,
+            |purpose| matches!(purpose, Purpose::Begin(_)),
+            |purpose| matches!(purpose, Purpose::End(_)),
+        ];
+        let lacking = kinds.into_iter().flat_map(|is_kind| {
+            let methods = self
+                .methods
+                .iter()
+                .filter(move |method| is_kind(method.purpose));
+            let is_there = methods.clone().any(is_loaded);
+            methods.filter(move |_| !is_there).map(NamedMethod::name)
+        });
+        lacking.collect()
     }
 
     /// Has waits recorded, and notes the class that parks threads.
@@ -164,7 +200,7 @@ impl Session<'_> {
     /// Has classes loaded again with the probes that are planned. Intervals are counted only until the next [`Session::switch`].
     fn load_again(&mut self, classes: &[u32], observer: &mut dyn Observer) -> Result<(), Error> {
         let mut found = MethodsFound::default();
-        let (plan, stacks, roots) = (&mut self.plan, &self.stacks, &self.roots);
+        let (plan, stacks) = (&mut self.plan, &self.stacks);
         let records = &mut self.records;
         let visit = self.jvm.visit(|socket| -> Result<Pause, Problem> {
             let mut talk = Talk::over(socket, records)?;
@@ -172,11 +208,11 @@ impl Session<'_> {
             let pause = talk.rewrite(classes, |number, bytes, records| {
                 let height = |called: &_| stacks.height(called);
                 let rewritten = plan.rewrite(number, bytes, &mut records.arena, height);
-                if roots.iter().any(|(root, _)| *root == number) {
-                    found.intervals += rewritten.intervals;
+                if plan.is_named(number) {
+                    found.purposes.extend(rewritten.purposes);
                     found.has.extend(rewritten.has);
                     found.refused.extend(rewritten.refused);
-                    found.unlabelled.extend(rewritten.unlabelled);
+                    found.without_argument.extend(rewritten.without_argument);
                 }
                 rewritten.bytes
             });
@@ -192,31 +228,57 @@ impl Session<'_> {
             batch: self.batches,
             stood_still: pause.at_most,
         });
-        if self.batches == 1 && found.intervals == 0 {
-            return Err(self.no_interval(found).into());
-        }
-        if let Some((kind, argument)) = self.plan.label
-            && self.batches == 1
-            && found.unlabelled.len() >= found.intervals
-        {
-            let kind = if kind == Label::Text {
-                "text"
-            } else {
-                "integer"
-            };
-            return Err(Problem::NoLabel {
-                method: self.methods[0].name(),
-                label: format!("{kind}:{argument}"),
-                has: found.unlabelled,
-            }
-            .into());
+        if self.batches == 1 {
+            self.check_found(found)?;
         }
         Ok(())
     }
 
-    /// Why the classes have no interval.
-    fn no_interval(&self, found: MethodsFound) -> Problem {
-        let method = &self.methods[0];
+    /// Refuses intervals that lack what they need: a method, its label or key.
+    fn check_found(&self, found: MethodsFound) -> Result<(), Problem> {
+        for method in self
+            .methods
+            .iter()
+            .filter(|method| method.purpose.is_needed())
+        {
+            let with = found
+                .purposes
+                .iter()
+                .filter(|&&one| one == method.purpose)
+                .count();
+            let without: Vec<String> = found
+                .without_argument
+                .iter()
+                .filter(|(purpose, _)| *purpose == method.purpose)
+                .map(|(_, descriptor)| descriptor.clone())
+                .collect();
+            let option = match (method.purpose.key(), self.plan.label) {
+                (Some(key), _) => method::key_text(key),
+                (None, Some((Label::Text, argument))) => format!("label=text:{argument}"),
+                (None, Some((_, argument))) => format!("label=integer:{argument}"),
+                (None, None) => String::new(),
+            };
+            // With a label all of them are intervals, and with a key only those that have it.
+            let lacks_all = match method.purpose.key() {
+                Some(_) => with == 0 && !without.is_empty(),
+                None => with > 0 && without.len() >= with,
+            };
+            if lacks_all {
+                return Err(Problem::NoArgument {
+                    method: method.name(),
+                    option,
+                    has: without,
+                });
+            }
+            if with == 0 {
+                return Err(self.no_method(method, found));
+            }
+        }
+        Ok(())
+    }
+
+    /// Why the classes have no such method.
+    fn no_method(&self, method: &NamedMethod, found: MethodsFound) -> Problem {
         match found.refused.into_iter().next() {
             Some(why) => Problem::Unfit {
                 method: method.name(),
@@ -275,9 +337,11 @@ impl Session<'_> {
         }
     }
 
-    /// Looks at stacks of intervals, and opens the methods in which they spend their time. Whether there were any.
+    /// Looks at stacks of intervals, and opens the methods in which they spend their time. Whether there were any. Probes that are not
+    /// `called` cost nothing.
     pub(super) fn open_more(
         &mut self,
+        called: usize,
         interrupted: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<bool, Error> {
@@ -285,21 +349,30 @@ impl Session<'_> {
         self.look_at_stacks(interrupted)?;
         let rate = (self.records.intervals() - seen) as f64 / began.elapsed().as_secs_f64();
         self.plan.learn(&self.stacks);
-        let planted = self.plan.planted();
-        let room = self.settings.limits.probes_max.saturating_sub(planted);
+        let room = self.settings.limits.probes_max.saturating_sub(called);
         let next = search::next(&self.stacks, &self.opened, SHARE_MIN, room);
         let next: Vec<_> = next
             .into_iter()
             .filter(|(method, _)| !self.is_root(method))
             .collect();
-        if next.is_empty() || interrupted.load(Relaxed) {
+        let bodies = self.bodies_to_time();
+        let first = next.first().map(|(method, _)| method).or(bodies.first());
+        let Some(first) = first.filter(|_| !interrupted.load(Relaxed)) else {
             return Ok(false);
-        }
-        if let Some(too_long) = self.would_stop_too_long(&next) {
+        };
+        if let Some(too_long) = self.would_stop_too_long(next.len() + bodies.len(), first) {
             self.too_long = Some(too_long);
             return Ok(false);
         }
         let mut classes = Vec::new();
+        for method in bodies {
+            self.plan
+                .time_body(method.class_number, &method.name, &method.descriptor);
+            classes.push(method.class_number);
+            self.timed_bodies.insert(method);
+        }
+        classes.sort_unstable();
+        classes.dedup();
         for (method, caller) in next {
             let calls = Calls::Of(caller.calls);
             self.plan
@@ -330,6 +403,19 @@ impl Session<'_> {
         Ok(true)
     }
 
+    /// Methods to time themselves: those that loops call, in which intervals spend their time.
+    fn bodies_to_time(&self) -> Vec<Rc<Method>> {
+        let entered = self
+            .stacks
+            .entered_from(|method| is_root(&self.loops, method));
+        let wanted = entered.into_iter().filter(|(method, share)| {
+            *share >= SHARE_MIN
+                && search::may_open(&method.class)
+                && !self.timed_bodies.contains(method)
+        });
+        wanted.map(|(method, _)| method).collect()
+    }
+
     fn look_at_stacks(&mut self, interrupted: &AtomicBool) -> Result<(), Error> {
         let mut messages = Vec::new();
         self.talk(|talk| {
@@ -356,15 +442,12 @@ impl Session<'_> {
     }
 
     /// The message where another stop would be longer than the user allows, judging from the last ones.
-    fn would_stop_too_long(
-        &self,
-        next: &[(std::rc::Rc<Method>, super::stacks::Caller)],
-    ) -> Option<Warning> {
+    fn would_stop_too_long(&self, methods: usize, first: &Method) -> Option<Warning> {
         let limit = self.settings.pause_max?;
         let last = *self.pauses.last()?;
         (last > limit).then(|| Warning::JavaPauseLimit {
-            methods: next.len(),
-            first: format!("{}.{}", dotted(&next[0].0.class), next[0].0.name),
+            methods,
+            first: format!("{}.{}", dotted(&first.class), first.name),
             pause_ns: last.as_nanos() as u64,
             limit_ns: limit.as_nanos() as u64,
         })
@@ -380,8 +463,8 @@ fn is_root(roots: &[(u32, String)], method: &Method) -> bool {
 /// Result of the search in the classes of the intervals.
 #[derive(Default)]
 struct MethodsFound {
-    intervals: usize,
+    purposes: Vec<Purpose>,
     has: std::collections::BTreeSet<String>,
     refused: Vec<String>,
-    unlabelled: Vec<String>,
+    without_argument: Vec<(Purpose, String)>,
 }

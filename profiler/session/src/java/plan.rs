@@ -6,12 +6,12 @@ use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::profile::Unpatched;
 use evenkeel_analysis::sites::{Kind, Site, SiteTable};
 use evenkeel_classfile::{Argument, CallKind, CallSite, Class, Helper, Limits, MethodProbes};
-use evenkeel_wire::jvm::{BLOCKS, HELPER_CLASS, ON, PARKS, UNPARKS};
-use evenkeel_wire::plan::UNDER_ENTRY;
+use evenkeel_wire::jvm::{BLOCKS, HELPER_CLASS, KEYED, ON, PARKS, QUEUES, UNPARKS};
+use evenkeel_wire::plan::{KEY_THIS, UNDER_ENTRY};
 use evenkeel_wire::{Label, Role, Wanted};
 
 use super::kinds;
-use super::method::{LabelArgument, dotted};
+use super::method::{LabelArgument, Purpose, dotted};
 use super::stacks::{Called, Stacks};
 use super::waits;
 use crate::arena::Arena;
@@ -31,6 +31,10 @@ pub(super) enum Calls {
 enum Meaning {
     /// A call, or an interval.
     Call,
+    /// A method that is called with the key of an interval, or works for intervals that have keys.
+    Keyed,
+    /// The same, and an interval that begins there waits in a queue until a thread works on it.
+    Queues,
     /// A wait: no code has it.
     Reserved,
     /// The call that parks the thread.
@@ -42,8 +46,10 @@ enum Meaning {
 /// The probes of a class: of methods by name, and by descriptor if there is one.
 #[derive(Clone, Debug, Default)]
 struct Wish {
-    /// Names of methods that are intervals.
-    intervals: BTreeSet<String>,
+    /// What methods are to the intervals, by name.
+    methods: BTreeMap<String, Purpose>,
+    /// Methods that are timed themselves, because no call of them can be.
+    bodies: BTreeSet<Called>,
     /// Methods that are opened.
     opened: BTreeMap<(String, String), Calls>,
     /// Its methods park and unpark threads, which is recorded.
@@ -64,14 +70,14 @@ struct Place {
 pub(super) struct Rewritten {
     /// The class file; `None` where it stays unchanged.
     pub(super) bytes: Option<Vec<u8>>,
-    /// Methods of the class that are intervals now.
-    pub(super) intervals: usize,
+    /// What methods of the class are to the intervals now.
+    pub(super) purposes: Vec<Purpose>,
     /// Methods that have code, by name.
     pub(super) has: BTreeSet<String>,
     /// Why methods that should be intervals are not.
     pub(super) refused: Vec<String>,
-    /// Parameters of intervals that lack the argument that is to be their label.
-    pub(super) unlabelled: Vec<String>,
+    /// Parameters of methods that lack the argument that is to be the label or key of intervals.
+    pub(super) without_argument: Vec<(Purpose, String)>,
 }
 
 /// The probes of a session.
@@ -81,6 +87,8 @@ pub(super) struct Plan {
     pub(super) sites: SiteTable,
     /// The argument of intervals that is their label.
     pub(super) label: Option<LabelArgument>,
+    /// The time until a thread works on an interval is time in a queue, and not that of threads that serve several intervals.
+    pub(super) queues: bool,
     base: u32,
     probes_max: u32,
     wishes: HashMap<u32, Wish>,
@@ -102,10 +110,24 @@ impl Plan {
         self.probes_max = probes_max;
     }
 
-    /// Wants the methods of this name in a class as intervals.
-    pub(super) fn want_interval(&mut self, class: u32, method: &str) {
+    /// Wants the methods of this name in a class for a purpose.
+    pub(super) fn want(&mut self, class: u32, method: &str, purpose: Purpose) {
         let wish = self.wishes.entry(class).or_default();
-        wish.intervals.insert(method.to_owned());
+        wish.methods.insert(method.to_owned(), purpose);
+    }
+
+    /// Whether methods of a class are wanted for a purpose.
+    pub(super) fn is_named(&self, class: u32) -> bool {
+        self.wishes
+            .get(&class)
+            .is_some_and(|wish| !wish.methods.is_empty())
+    }
+
+    /// Wants a method timed itself, because the code that calls it cannot be changed.
+    pub(super) fn time_body(&mut self, class: u32, method: &str, descriptor: &str) {
+        let wish = self.wishes.entry(class).or_default();
+        wish.bodies
+            .insert((method.to_owned(), descriptor.to_owned()));
     }
 
     /// Reserves probes for waits: the first of them.
@@ -172,6 +194,8 @@ impl Plan {
             _ if !on => 0,
             Meaning::Parks => PARKS,
             Meaning::Unparks => UNPARKS,
+            Meaning::Keyed => KEYED,
+            Meaning::Queues => QUEUES,
             Meaning::Call if kinds::blocks(self.sites.sites[id].kind) => BLOCKS,
             Meaning::Call | Meaning::Reserved => ON,
         };
@@ -289,43 +313,13 @@ impl Plan {
             }
             rewritten.has.insert(name.to_string());
             let key = (name.into_owned(), descriptor.into_owned());
-            let is_interval = wish.intervals.contains(&key.0);
-            let calls = match wish.opened.get(&key) {
-                Some(calls) => Some(calls),
-                None => is_interval.then_some(&Calls::All),
-            };
-            if calls.is_none() && !wish.parks {
-                continue;
-            }
-            let mut probes = MethodProbes::default();
             let named = Named {
                 class: number,
                 name: &class_name,
                 file: file.as_deref(),
                 method: &key,
             };
-            if is_interval {
-                if matches!(key.0.as_str(), "<init>" | "<clinit>") {
-                    rewritten.refused.push("it is a constructor".into());
-                    continue;
-                }
-                probes.body = self.body(&named, arena, &height);
-                probes.label = self.label_of(&method);
-                if self.label.is_some() && probes.label.is_none() {
-                    rewritten.unlabelled.push(key.1.clone());
-                }
-                rewritten.intervals += usize::from(probes.body.is_some());
-            }
-            let sites = method.call_sites().unwrap_or_default();
-            if wish.parks {
-                self.parks(&named, &method, &sites, &mut probes, arena);
-            }
-            let chosen = calls.map(|calls| chosen(&sites, calls));
-            for (site, actual) in chosen.unwrap_or_default() {
-                if let Some(id) = self.call(&named, &site, actual, arena, &height) {
-                    probes.calls.insert(site.pc, id);
-                }
-            }
+            let probes = self.probes(&named, &method, &wish, &mut rewritten, arena, &height);
             plan.methods.insert(method.index(), probes);
         }
         let helper = Helper {
@@ -334,8 +328,9 @@ impl Plan {
         let done = class.instrument(&plan, &helper, &Limits::default());
         for refusal in &done.refused {
             rewritten.refused.push(refusal.reason.to_string());
-            if wish.intervals.contains(&refusal.method) {
-                rewritten.intervals = rewritten.intervals.saturating_sub(1);
+            if let Some(purpose) = wish.methods.get(&refusal.method) {
+                let at = rewritten.purposes.iter().position(|one| one == purpose);
+                at.map(|at| rewritten.purposes.swap_remove(at));
             }
             self.note_refused(number, &class.name(), refusal);
         }
@@ -343,11 +338,86 @@ impl Plan {
         rewritten
     }
 
-    /// The argument of a method that is to be its intervals' label, if it has one of this kind.
-    fn label_of(&self, method: &evenkeel_classfile::Method<'_, '_>) -> Option<Argument> {
-        let (kind, number) = self.label?;
-        let argument = method.argument(number.into()).ok().flatten();
-        argument.filter(|argument| matches!(argument, Argument::Object(_)) == (kind == Label::Text))
+    /// The probes of a method.
+    fn probes(
+        &mut self,
+        named: &Named<'_>,
+        method: &evenkeel_classfile::Method<'_, '_>,
+        wish: &Wish,
+        rewritten: &mut Rewritten,
+        arena: &mut Arena,
+        height: &impl Fn(&Called) -> u32,
+    ) -> MethodProbes {
+        let mut probes = MethodProbes::default();
+        // What a bridge calls has the probe.
+        let purpose = wish.methods.get(&named.method.0).copied();
+        let purpose = purpose.filter(|_| !method.is_bridge());
+        if let Some(purpose) = purpose
+            && let Some(role) = purpose.role()
+        {
+            if matches!(named.method.0.as_str(), "<init>" | "<clinit>") {
+                rewritten.refused.push("it is a constructor".into());
+                return probes;
+            }
+            let wants_argument =
+                purpose.key().is_some() || (purpose == Purpose::Interval && self.label.is_some());
+            probes.label = self.argument(method, purpose);
+            if wants_argument && probes.label.is_none() {
+                let lacking = (purpose, named.method.1.clone());
+                rewritten.without_argument.push(lacking);
+            }
+            // An interval without its label is one, and without its key it is none.
+            if purpose.key().is_none() || probes.label.is_some() {
+                let meaning = match purpose {
+                    Purpose::Interval => Meaning::Call,
+                    Purpose::Begin(_) if self.queues => Meaning::Queues,
+                    _ => Meaning::Keyed,
+                };
+                probes.body = self.body(named, role, meaning, arena, height);
+                rewritten.purposes.extend(probes.body.map(|_| purpose));
+            }
+        } else if wish.bodies.contains(named.method) {
+            probes.body = self.body(named, Role::Inner, Meaning::Call, arena, height);
+        }
+        let calls = match wish.opened.get(named.method) {
+            Some(calls) => Some(calls),
+            None => purpose
+                .filter(|purpose| purpose.is_opened())
+                .map(|_| &Calls::All),
+        };
+        if calls.is_none() && !wish.parks {
+            return probes;
+        }
+        let sites = method.call_sites().unwrap_or_default();
+        if wish.parks {
+            self.parks(named, method, &sites, &mut probes, arena);
+        }
+        let chosen = calls.map(|calls| chosen(&sites, calls));
+        for (site, actual) in chosen.unwrap_or_default() {
+            if let Some(id) = self.call(named, &site, actual, arena, height) {
+                probes.calls.insert(site.pc, id);
+            }
+        }
+        probes
+    }
+
+    /// The argument of a method that its body's probe is entered with: the key of intervals, or their label.
+    fn argument(
+        &self,
+        method: &evenkeel_classfile::Method<'_, '_>,
+        purpose: Purpose,
+    ) -> Option<Argument> {
+        match (purpose.key(), purpose) {
+            (Some(KEY_THIS), _) => method.this(),
+            (Some(number), _) => method.argument(number.into()).ok().flatten(),
+            (None, Purpose::Interval) => {
+                let (kind, number) = self.label?;
+                let argument = method.argument(number.into()).ok().flatten();
+                let is_text = |argument: &Argument| matches!(argument, Argument::Object(_));
+                argument.filter(|argument| is_text(argument) == (kind == Label::Text))
+            }
+            (None, _) => None,
+        }
     }
 
     /// The probes of a method that stays unchanged.
@@ -409,9 +479,12 @@ impl Plan {
         }
     }
 
+    /// The probe of a method's body.
     fn body(
         &mut self,
         named: &Named<'_>,
+        role: Role,
+        meaning: Meaning,
         arena: &mut Arena,
         height: &impl Fn(&Called) -> u32,
     ) -> Option<u32> {
@@ -423,7 +496,7 @@ impl Plan {
             ..Site::default()
         };
         let place = named.place(None);
-        self.probe_of(place, None, site, Role::Whole, Meaning::Call, arena)
+        self.probe_of(place, None, site, role, meaning, arena)
     }
 
     fn call(

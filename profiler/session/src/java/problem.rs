@@ -18,12 +18,12 @@ pub enum Problem {
         /// The option.
         option: &'static str,
     },
-    /// None of the interval's methods has the argument that is to be the label.
-    NoLabel {
+    /// None of the interval's methods has the argument that is to be the label or key.
+    NoArgument {
         /// The method, with its class.
         method: String,
-        /// The label, as typed behind `label=`.
-        label: String,
+        /// The option, as typed.
+        option: String,
         /// Parameters of the methods of this name, as in a class file.
         has: Vec<String>,
     },
@@ -44,6 +44,13 @@ pub enum Problem {
     Fixed {
         /// With dots.
         class: String,
+    },
+    /// Classes with the interval's beginning or end are there, and not those with the other.
+    NoOther {
+        /// The methods of the classes that are absent.
+        methods: String,
+        /// Length of the wait, in seconds.
+        seconds: u64,
     },
     /// The class has no code of this name.
     NoMethod {
@@ -87,11 +94,15 @@ impl fmt::Display for Problem {
             ),
             Problem::Option { text, option } => write!(
                 f,
-                "{text}: {option} is for native functions; an interval of Java is CLASS.METHOD, with ,label=text:N ,label=integer:N or ,name=TEXT at most"
+                "{text}: {option} is for native functions; an interval of Java is CLASS.METHOD, with ,label=text:N ,label=integer:N or ,name=TEXT at most, or CLASS.METHOD..CLASS.METHOD,key=N:N with ,within=CLASS.METHOD or ,name=TEXT"
             ),
-            Problem::NoLabel { method, label, has } => write!(
+            Problem::NoArgument {
+                method,
+                option,
+                has,
+            } => write!(
                 f,
-                "{method} has no argument for label={label}: arguments count from 0 without this, text:N takes a String or an enum, integer:N a number without fraction; its parameters are {}",
+                "{method} has no argument for {option}: arguments count from 0 without this, text:N takes a String or an enum, integer:N a number without fraction, key=N either of an object and such a number; its parameters are {}",
                 has.join(" and ")
             ),
             Problem::Setting(option) => write!(
@@ -112,6 +123,10 @@ impl fmt::Display for Problem {
             Problem::NoClass { class, seconds } => write!(
                 f,
                 "the Java virtual machine loaded no class {class} within {seconds} s. Write the whole name, with its package and with $ before inner classes (com.example.Outer$Inner.method), and let the program use the class during the profile"
+            ),
+            Problem::NoOther { methods, seconds } => write!(
+                f,
+                "the Java virtual machine loaded no class of {methods} within {seconds} s, and the interval needs a beginning and an end. Write the whole names, with packages, and let the program use these classes during the profile"
             ),
             Problem::Fixed { class } => write!(
                 f,

@@ -12,7 +12,7 @@ use evenkeel_analysis::{Analysis, Options};
 use evenkeel_attach::jvm::Jvm;
 use evenkeel_attach::process;
 
-use super::method::{LabelArgument, NamedMethod};
+use super::method::{LabelArgument, NamedMethod, Purpose};
 use super::plan::Plan;
 use super::problem::Problem;
 use super::search::BATCHES_MAX;
@@ -52,8 +52,12 @@ pub(super) struct Session<'a> {
     pub(super) jvm: Jvm,
     pub(super) records: Records,
     pub(super) methods: Vec<NamedMethod>,
-    /// Classes, by number, that have methods which are intervals, and the names of these.
+    /// Methods that are intervals, or work for them: the numbers of their classes, and their names.
     pub(super) roots: Vec<(u32, String)>,
+    /// Those of them that run as long as their thread.
+    pub(super) loops: Vec<(u32, String)>,
+    /// Methods that are timed themselves, since those that call them run as long as their thread.
+    pub(super) timed_bodies: BTreeSet<Rc<Method>>,
     pub(super) plan: Plan,
     pub(super) stacks: Stacks,
     /// Methods whose calls are timed because of stacks.
@@ -86,9 +90,11 @@ impl<'a> Session<'a> {
         label: Option<LabelArgument>,
     ) -> Session<'a> {
         let mut plan = Plan::default();
-        let names: Vec<String> = methods.iter().map(NamedMethod::name).collect();
-        plan.sites.root = names.join("|");
+        plan.sites.root = run.interval.clone().unwrap_or_default();
         plan.label = label;
+        plan.queues = methods
+            .iter()
+            .all(|method| method.purpose != Purpose::Within);
         Session {
             settings,
             run,
@@ -97,6 +103,8 @@ impl<'a> Session<'a> {
             records,
             methods,
             roots: Vec::new(),
+            loops: Vec::new(),
+            timed_bodies: BTreeSet::new(),
             plan,
             stacks: Stacks::default(),
             opened: BTreeSet::new(),
@@ -182,7 +190,11 @@ impl<'a> Session<'a> {
             recorded,
         });
         let closed = self.close_costly(&look)?;
-        let opened = closed == 0 && self.may_open() && self.open_more(interrupted, observer)?;
+        let mut called = BTreeSet::new();
+        visit(&look.profile.tree, &mut |node| called.extend(node.probe));
+        let opened = closed == 0
+            && self.may_open()
+            && self.open_more(called.len(), interrupted, observer)?;
         let leads_on = opened || closed > 0;
         if !leads_on && !self.rests && look.profile.intervals > 0 {
             self.rests = true;

@@ -43,6 +43,8 @@ pub(super) struct Stacks {
     pub(super) seen: u64,
     age: f64,
     callers: HashMap<Rc<Method>, Weighed>,
+    /// Ages by interval's outermost frame and the outermost method that it leads to whose class can be rewritten.
+    entered: HashMap<(Rc<Method>, Rc<Method>), f64>,
     /// The longest chain of calls seen below a method of this name.
     heights: HashMap<Called, u32>,
 }
@@ -94,6 +96,10 @@ impl Stacks {
         };
         self.seen += 1;
         self.age += age;
+        if let Some(entered) = frames[..root].iter().rfind(|frame| frame.is_modifiable) {
+            let way = (frames[root].clone(), entered.clone());
+            *self.entered.entry(way).or_default() += age;
+        }
         let mut met = BTreeSet::new();
         for (at, frame) in frames[..=root].iter().enumerate() {
             let height = at as u32;
@@ -129,6 +135,20 @@ impl Stacks {
             second.share.total_cmp(&first.share).then_with(|| a.cmp(b))
         });
         callers
+    }
+
+    /// The methods that these frames of intervals lead to, each with the part of all ages in which it was on the stack.
+    pub(super) fn entered_from(
+        &self,
+        is_outermost: impl Fn(&Method) -> bool,
+    ) -> BTreeMap<Rc<Method>, f64> {
+        let mut entered = BTreeMap::<_, f64>::new();
+        for ((outermost, method), age) in &self.entered {
+            if is_outermost(outermost) {
+                *entered.entry(method.clone()).or_default() += age / self.age.max(1.0);
+            }
+        }
+        entered
     }
 
     /// The classes whose methods a call of `called` in a method was seen to lead to.
@@ -216,6 +236,12 @@ mod tests {
         assert_eq!(names, [("a", 1.0), ("b", 0.75)]);
         let calls: Vec<_> = callers[0].1.calls.keys().map(|(name, _)| name).collect();
         assert_eq!(calls, ["b"]);
+        let entered = stacks.entered_from(|method| method.name == "a");
+        let entered: Vec<_> = entered
+            .iter()
+            .map(|(method, share)| (method.name.as_str(), *share))
+            .collect();
+        assert_eq!(entered, [("b", 1.0)]);
         let height = |name: &str| stacks.height(&(name.into(), "()V".into()));
         assert_eq!([height("a"), height("b"), height("c")], [2, 1, 0]);
     }

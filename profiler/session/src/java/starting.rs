@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_attach::jvm::{Jvm, JvmKind, recognise};
 use evenkeel_attach::{Refused, namespace, process};
-use evenkeel_intervals::spec::IntervalSpec;
+use evenkeel_intervals::spec::{IntervalSpec, Role};
 
 use super::method::{self, NamedMethod};
 use super::problem::Problem;
@@ -39,7 +39,7 @@ fn named(settings: &Settings) -> Option<(&IntervalSpec, Vec<NamedMethod>)> {
     let IntervalSelector::Spec(spec) = &settings.selector else {
         return None;
     };
-    Some((spec, NamedMethod::all_of(spec)?))
+    Some((spec, NamedMethod::all_of(spec, &settings.named)?))
 }
 
 /// Whether a command is Java's launcher, or a script, which may run it.
@@ -107,9 +107,12 @@ pub(super) fn start<'a>(
         }
     };
     records.knows_threads = !namespace::is_foreign(jvm.pid());
-    let names: Vec<String> = methods.iter().map(NamedMethod::name).collect();
     let mut run = Run::new(settings, warnings);
-    run.interval = Some(spec.name.clone().unwrap_or_else(|| names.join("|")));
+    run.interval = Some(
+        spec.name
+            .clone()
+            .unwrap_or_else(|| method::interval_name(&methods)),
+    );
     let label = method::label(spec);
     Ok(Session::new(
         settings, target, jvm, records, run, methods, label,
@@ -130,8 +133,13 @@ fn only(root: i32) -> Result<i32, Error> {
 fn check(settings: &Settings) -> Result<(), Problem> {
     let refused = [
         (
-            !settings.named.is_empty(),
-            "--acquire, --release, --enqueue, --dequeue or --work",
+            settings.named.iter().any(|call| call.role != Role::Work),
+            "--acquire, --release, --enqueue or --dequeue",
+        ),
+        (
+            settings.named.iter().any(|call| call.role == Role::Work)
+                && !settings.selector.is_keyed(),
+            "--work without an interval BEGIN..END,key=N",
         ),
         (settings.planting == Planting::Manual, "--manual"),
         (

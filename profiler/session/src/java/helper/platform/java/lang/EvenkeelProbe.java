@@ -9,6 +9,9 @@ public final class EvenkeelProbe {
     /** Where the bytes are that say which probes are on, one for each. */
     private static final long SWITCHES = switches();
 
+    /** A byte from this on means that its probe wants an object's identity: KEYED of evenkeel_wire::jvm. */
+    private static final byte KEYED = 5;
+
     /** Enters a probe; the token, or -1. */
     @ForceInline
     public static int enter(int probe) {
@@ -23,12 +26,16 @@ public final class EvenkeelProbe {
 
     /**
      * Enters the probe of an interval whose label is a text, or the name of an enum's constant. Or of a method that unparks a thread, and
-     * then there is nothing to leave.
+     * then there is nothing to leave. Or of a method that is called with an object by which an interval is known.
      */
     @ForceInline
     public static int enter(int probe, Object label) {
-        if (UNSAFE.getByte(SWITCHES + probe) == 0) {
+        byte state = UNSAFE.getByte(SWITCHES + probe);
+        if (state == 0) {
             return -1;
+        }
+        if (state >= KEYED) {
+            return number0(probe, System.identityHashCode(label));
         }
         return label instanceof Thread ? thread0(probe, (Thread) label) : text0(probe, text(label));
     }
