@@ -55,10 +55,12 @@ test-programs:
 	$(CARGO) build --release -p evenkeel-servers --example mariadb
 	scripts/programs.sh
 
-# Every class of large Java programs with probes, on every JDK of this machine: verified, and programs run.
+# Every class of large Java programs with probes, on every JDK of this machine: verified, and programs run. Servers with a known cause.
 test-jvm:
 	scripts/install.sh jvm
 	$(CARGO) test -p evenkeel-classfile
+	$(CARGO) build -p evenkeel-agent
+	$(CARGO) test -p evenkeel --test java --test java_servers
 	scripts/jvm/classfiles.sh
 
 # `evenkeel fleet` runs a program of its own, evenkeel-fleet: the SQL engine in it takes longer to build than all the rest (seven minutes of

@@ -22,13 +22,15 @@ use serde::Deserialize;
 const WORDS_MAX: usize = 8;
 
 /// The files, by their name.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 8] = [
     ("apache.toml", include_str!("../advice/apache.toml")),
+    ("kafka.toml", include_str!("../advice/kafka.toml")),
     ("mariadb.toml", include_str!("../advice/mariadb.toml")),
     ("memcached.toml", include_str!("../advice/memcached.toml")),
     ("nginx.toml", include_str!("../advice/nginx.toml")),
     ("postgresql.toml", include_str!("../advice/postgresql.toml")),
     ("redis.toml", include_str!("../advice/redis.toml")),
+    ("zookeeper.toml", include_str!("../advice/zookeeper.toml")),
 ];
 
 static SERVERS: LazyLock<Vec<Server>> = LazyLock::new(|| {
@@ -46,6 +48,9 @@ pub struct Server {
     pub server: String,
     /// File names of its program.
     pub programs: Vec<String>,
+    /// Beginnings of the names of its methods, if it is a Java program: it may run as a part of others.
+    #[serde(default)]
+    pub packages: Vec<String>,
     /// Activities of holders.
     #[serde(default, rename = "activity")]
     pub activities: Vec<Activity>,
@@ -289,9 +294,21 @@ pub(crate) fn server_of(target: &str) -> Option<&'static Server> {
     })
 }
 
+/// The server that was profiled, by its command, or by the package of one of its methods.
+fn profiled(profile: &Profile) -> Option<&'static Server> {
+    let has_method = |server: &&Server| is_of(&profile.tree, &server.packages);
+    server_of(&profile.target).or_else(|| servers().iter().find(has_method))
+}
+
+/// Whether the name of a function in the tree begins with one of these.
+fn is_of(node: &Node, packages: &[String]) -> bool {
+    packages.iter().any(|package| node.name.starts_with(package))
+        || node.children.iter().any(|child| is_of(child, packages))
+}
+
 /// The settings that a profile's findings point at, those of the largest finding first.
 pub fn knobs(profile: &Profile) -> Vec<&'static str> {
-    let Some(server) = server_of(&profile.target) else {
+    let Some(server) = profiled(profile) else {
         return Vec::new();
     };
     let patterns = profile
@@ -317,7 +334,7 @@ fn may_help(profile: &Profile, finding: &Finding) -> bool {
 
 /// Adds to each finding what it means and what helps, where its server and its pattern are known.
 pub fn add(profile: &mut Profile) {
-    let Some(server) = server_of(&profile.target) else {
+    let Some(server) = profiled(profile) else {
         return;
     };
     let known = |finding: &Finding| {
