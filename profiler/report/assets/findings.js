@@ -19,6 +19,7 @@ const helps = (findings, i) => {
 const findingPanel = (finding, sentences, help, i) => el("div", { class: "finding" },
   el("h3", {}, `${i + 1}. `, el("span", { class: "mono" }, finding.headline), " ", tag(finding.kind), " ",
     el("b", {}, percent(finding.share)), " ", el("small", {}, error(finding.se))),
+  finding.chain ? el("p", {}, el("b", {}, `${keepUnits(finding.chain.says)}.`)) : null,
   el("p", {}, keepUnits(sentences.join(" "))),
   finding.check ? el("p", {}, el("b", {}, "Check: "), finding.check) : null,
   help);

@@ -158,13 +158,24 @@ impl Pattern {
     }
 
     fn is_held(&self, finding: &Finding) -> bool {
+        let head = finding.chain.as_ref().and_then(|chain| chain.links.last());
+        let head = head.and_then(|head| head.role.as_ref());
+        if head.is_some_and(|role| self.held_by.contains(role)) {
+            return true;
+        }
         let holders = finding.waits_for.iter();
         let held = holders.filter(|holder| self.held_by.contains(&holder.class));
         held.map(|holder| holder.of_time).sum::<f64>() >= HELD_MIN
     }
 
-    /// By what most of the waited time is; where no function has most of it, by what the holders do that have most of it together.
+    /// By what the head of the chain does. Without a chain by what most of the waited time is; where no function has most of it, by what the
+    /// holders do that have most of it together.
     fn is_meanwhile(&self, finding: &Finding) -> bool {
+        let head = finding.chain.as_ref().and_then(|chain| chain.links.last());
+        let head = head.and_then(|head| head.function.as_ref());
+        if head.is_some_and(|function| has(&self.while_in, function)) {
+            return true;
+        }
         if let Some(meanwhile) = &finding.meanwhile {
             return has(&self.while_in, &meanwhile.function);
         }

@@ -18,6 +18,7 @@
 //! ```
 
 pub mod advice;
+pub mod chains;
 pub mod compare;
 pub mod findings;
 pub mod fit;

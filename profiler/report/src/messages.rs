@@ -9,6 +9,8 @@ use evenkeel_analysis::findings::reasons::{NotSplit, NotTimed};
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::profile::{LeftOut, Profile, Reason};
 
+use crate::chains;
+
 pub use reasons::{not_split, not_timed};
 pub use warnings::warning;
 
@@ -23,6 +25,13 @@ pub fn in_words(profile: &Profile) -> Profile {
     }
     for unseen in profile.unseen.iter_mut().flatten() {
         unseen.why = NotSplit::Said(not_split(&unseen.why));
+    }
+    for chain in profile
+        .findings
+        .iter_mut()
+        .filter_map(|it| it.chain.as_mut())
+    {
+        chain.says = chains::says(chain);
     }
     profile.discarded_by_reason = std::mem::take(&mut profile.discarded_by_reason)
         .into_iter()

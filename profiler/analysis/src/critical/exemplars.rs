@@ -1,7 +1,7 @@
 //! Intervals whose critical path is kept piece by piece: the slowest, and some of every latency, so that one near any
 //! percentile can be shown.
 
-use super::path::{Path, Piece};
+use super::path::{ClientWait, Path, Piece};
 use crate::intervals::interval::AttributeValues;
 use crate::intervals::trace_context::TraceContext;
 
@@ -31,6 +31,8 @@ pub struct Exemplar {
     pub pieces: Vec<Piece>,
     /// Pieces near the beginning were left out.
     pub is_cut: bool,
+    /// Of one of the slowest of the run: waits of other threads for their clients.
+    pub client_waits: Vec<ClientWait>,
 }
 
 /// The kept intervals of one round.

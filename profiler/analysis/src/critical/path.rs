@@ -20,6 +20,19 @@ pub struct Piece {
     pub node: u32,
 }
 
+/// A thread that serves intervals was waited for while it waited for its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientWait {
+    /// The thread's key.
+    pub thread: u64,
+    /// When it began to wait for its client, ticks.
+    pub since: u64,
+    /// When its client went on, ticks.
+    pub until: u64,
+    /// The class of the interval that it served last, if that is known.
+    pub last: Option<u16>,
+}
+
 /// One interval's path.
 #[derive(Debug, Default)]
 pub struct Path {
@@ -27,6 +40,8 @@ pub struct Path {
     pub pieces: Vec<Piece>,
     /// Pieces beyond [`PIECES_MAX`] were left out.
     pub is_cut: bool,
+    /// Waits of other threads for their clients.
+    pub client_waits: Vec<ClientWait>,
     keeps_pieces: bool,
     waits: Vec<WaitSeen>,
 }
@@ -36,6 +51,7 @@ impl Path {
     pub fn begin(&mut self, keeps_pieces: bool) {
         self.keeps_pieces = keeps_pieces;
         self.pieces.clear();
+        self.client_waits.clear();
         self.waits.clear();
         self.is_cut = false;
     }
@@ -62,6 +78,13 @@ impl Path {
             self.pieces.push(piece);
         } else {
             self.is_cut = true;
+        }
+    }
+
+    /// Adds another thread's wait for its client.
+    pub fn client_wait(&mut self, wait: ClientWait) {
+        if self.keeps_pieces && self.client_waits.len() < WAITS_MAX {
+            self.client_waits.push(wait);
         }
     }
 

@@ -78,6 +78,7 @@ impl Slowest {
         let whole = Exemplar {
             pieces: path.pieces.clone(),
             is_cut: path.is_cut,
+            client_waits: path.client_waits.clone(),
             ..kept
         };
         let one = SlowOne { paths_of, whole };

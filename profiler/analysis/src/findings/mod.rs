@@ -41,8 +41,8 @@ use partition::{Measured, Partition};
 use plumbing::is_unnamed;
 
 pub use model::{
-    Advice, Finding, FindingClass, GivesUp, Holder, Meanwhile, TimedInside, Trade, Uncovered,
-    Unnamed,
+    Advice, Chain, Finding, FindingClass, GivesUp, Holder, IdleInTransaction, Link, Meanwhile,
+    TimedInside, Trade, Uncovered, Unnamed,
 };
 
 /// Share of a finding, at least.

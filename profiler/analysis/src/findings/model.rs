@@ -42,6 +42,10 @@ pub struct Finding {
     /// With waits followed: the holders that it waits for, most time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<Holder>,
+    /// With waits followed: which of the slowest intervals waited so for longest, with each thread from the one that it
+    /// waited for to the head. Absent where there is one such thread, and its class says all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<Chain>,
     /// What the holders, and the threads that they wait for in turn, do for most of that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meanwhile: Option<Meanwhile>,
@@ -118,6 +122,63 @@ pub struct Holder {
     pub is_state: bool,
 }
 
+/// An interval that waits for a thread, which waits for another one, and so on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Chain {
+    /// The class of the interval that waits.
+    pub class: String,
+    /// For how long it waited, in all.
+    pub waited_ns: f64,
+    /// When its last such wait ended, in nanoseconds since 1970, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_unix_ns: Option<u64>,
+    /// Those of the run's slowest intervals that waited for threads of these classes and roles in this order.
+    pub intervals: u64,
+    /// The threads, the head last.
+    pub links: Vec<Link>,
+    /// The chain in a sentence; filled in by the crate that makes texts.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub says: String,
+}
+
+/// A thread of a chain, or several in a row that work on the same class of intervals.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// The class of the interval that it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// Its role where it works on no interval, or on one that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Threads in a row, each of which waits for the next.
+    pub threads: u64,
+    /// The name of the last of them, or the title of its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// Its number in the system: of a process with one thread its pid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tid: Option<u64>,
+    /// The function, or the state, that has most of the time that it is waited for. Of the head only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// It waits for its client, in a transaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleInTransaction>,
+}
+
+/// A session that holds something and waits for its client.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct IdleInTransaction {
+    /// For how long it waited for its client.
+    pub for_ns: f64,
+    /// Since when, in nanoseconds since 1970, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_unix_ns: Option<u64>,
+    /// The class of its last interval, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+}
+
 /// The activity of the holders that a finding waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meanwhile {
@@ -149,6 +210,9 @@ pub struct Advice {
     pub what: String,
     /// What it costs.
     pub costs: String,
+    /// The version of the server from which on it can be followed, or `any`; with the version's part of it, where that is not all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub since: String,
     /// Its source in the server's documentation, or a measurement.
     pub source: String,
     /// The guarantee that it weakens.

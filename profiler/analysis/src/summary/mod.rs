@@ -2,6 +2,7 @@
 
 pub(crate) mod attribute_lines;
 mod cautions;
+mod chains;
 mod classes;
 mod finish;
 mod over_time;
@@ -50,6 +51,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
     explain(&mut profile, inputs, &total);
     profile.sampling = sampling::sampling(inputs);
     slow::add(&mut profile, inputs.slow, inputs.options.ticks_per_ns);
+    chains::add(&mut profile.findings, inputs);
     profile.warnings = cautions::cautions(&profile, inputs, &total);
     if let Some(facts) = inputs.facts {
         finish::finish(&mut profile, facts);

@@ -1,6 +1,7 @@
 //! Critical paths with answers worked out by hand, one situation a file, and properties of random streams of several threads.
 
 mod attributes;
+mod chains;
 mod holders;
 mod locks;
 mod moving;

@@ -5,6 +5,7 @@ use evenkeel_analysis::profile::{Finding, Profile};
 use evenkeel_analysis::sites::Kind;
 
 use super::style::{Style, title};
+use crate::chains;
 use crate::findings;
 use crate::{fit, names, units, words};
 
@@ -23,6 +24,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     let mut out = title("FINDINGS", remark, style);
     for (at, finding) in profile.findings.iter().enumerate() {
         out.push_str(&headline(profile, at + 1, finding, style));
+        out.push_str(&chain(finding, style));
         for sentence in findings::sentences(profile, finding, style.tail) {
             out.push_str(&paragraph(&sentence, "", style));
         }
@@ -87,6 +89,22 @@ fn headline(profile: &Profile, rank: usize, finding: &Finding, style: &Style) ->
         paint.kind(finding.kind, &kind),
     );
     line.trim_end().to_owned() + "\n"
+}
+
+/// Below the headline: the chain of waits to its head.
+fn chain(finding: &Finding, style: &Style) -> String {
+    let text = finding.chain.as_ref().map_or(String::new(), chains::says);
+    let lines = fit::wrap(&text, style.columns() - COLUMNS_BEFORE_HEADLINE).into_iter();
+    let lines = lines.filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            format!(
+                "{:COLUMNS_BEFORE_HEADLINE$}{}\n",
+                "",
+                style.paint().bold(&line)
+            )
+        })
+        .collect()
 }
 
 /// The headline in at most `width` columns.

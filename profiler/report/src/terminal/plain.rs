@@ -106,6 +106,19 @@ fn finding(finding: &mut Finding) {
         holder.thread.iter_mut().for_each(clean);
         holder.function.iter_mut().for_each(clean);
     }
+    if let Some(chain) = &mut finding.chain {
+        clean(&mut chain.class);
+        let texts = chain.links.iter_mut().flat_map(|link| {
+            let last = link.idle.iter_mut().flat_map(|idle| &mut idle.last);
+            let texts = link
+                .class
+                .iter_mut()
+                .chain(&mut link.role)
+                .chain(&mut link.thread);
+            texts.chain(&mut link.function).chain(last)
+        });
+        texts.for_each(clean);
+    }
     finding
         .meanwhile
         .iter_mut()

@@ -8,6 +8,7 @@ use super::super::blocking::{Holder, WAITER_CALLS_MAX, WaitSeen};
 use super::super::cursor::{
     Continued, Cursor, CursorRole, Enclosing, Enclosure, Ending, Endings, Moment,
 };
+use super::super::path::ClientWait;
 use super::{HOPS_MAX, Next, Walk};
 use crate::critical::states::State;
 use crate::intervals::assembler::spans::SwitchedOut;
@@ -52,6 +53,7 @@ impl<'a> Walk<'a> {
             let time = time.start.max(cursor.lower)..until;
             self.see_wait(cursor, met.object, met.release, time);
         }
+        self.see_client_wait(cursor, state, &time);
         let place = self.state(cursor.innermost(), state);
         cursor.frames.push(Enclosure {
             start: time.start,
@@ -94,12 +96,15 @@ impl<'a> Walk<'a> {
                 release: Some(later.release),
             };
         }
-        cursor.continued = met.release.map(|release| Continued {
-            object: met.object,
-            start: time.start,
-            release,
-            calls,
-        });
+        // A thread may look at its descriptors between two parts of a wait, without waiting: that ends nothing.
+        if let Some(release) = met.release {
+            cursor.continued = Some(Continued {
+                object: met.object,
+                start: time.start,
+                release,
+                calls,
+            });
+        }
         met
     }
 
@@ -129,11 +134,36 @@ impl<'a> Walk<'a> {
         if met.release.is_none() && state != State::Idle {
             return;
         }
+        self.see_client_wait(cursor, state, &time);
         let place = self.state(cursor.innermost(), state);
         cursor.frames.push(Enclosure {
             start: time.start,
             what: Enclosing::Wait(state, met.endings),
             place,
+        });
+    }
+
+    /// Records another thread's wait for its client. The interval that it served last is known if no other wait for
+    /// the client lies in between: the client may have sent an interval that was not recorded.
+    fn see_client_wait(&mut self, cursor: &Cursor<'a>, state: State, time: &Range<u64>) {
+        if state != State::Idle {
+            return;
+        }
+        let timeline = cursor.timeline();
+        let (next, _) = timeline.position(time.start);
+        let earlier = (next.saturating_sub(MARKS_SCANNED as u64)..next).rev();
+        let marks = earlier.map_while(|at| timeline.mark(at));
+        let mut marks =
+            marks.take_while(|mark| !matches!(mark.what, What::Wait { .. } | What::Gap));
+        let last = marks.find_map(|mark| match (mark.what, mark.serving) {
+            (What::Turn, Serving::Interval(serial)) => Some(self.past.serials.class_of(serial)),
+            _ => None,
+        });
+        self.path.client_wait(ClientWait {
+            thread: cursor.thread,
+            since: time.start,
+            until: time.end,
+            last,
         });
     }
 

@@ -39,6 +39,30 @@ fn a_timer_does_not_end_a_wait_that_goes_on() {
     assert_eq!((line.count, line.total_ns), (2, 2050.0));
 }
 
+/// The same where the thread looks at its descriptors once more at 2025, behind the timer's signal: one tick.
+#[test]
+fn a_look_at_descriptors_does_not_divide_a_wait() {
+    let waiter = stream()
+        .begin(1000, "")
+        .wait(1020, 2020, ObjectKind::Signal, 9)
+        .wait(2025, 2026, ObjectKind::Poll, 77)
+        .wait(2030, 3080, ObjectKind::Poll, 5)
+        .call(1010, 3090, F)
+        .end(3100, &[]);
+    let holder = stream().wake(3070, ObjectKind::Signal, 5, &[(900, G)]);
+    let wait = format!("f > {POLL}");
+    assert_spent(
+        &profile_of(&[waiter, holder]),
+        &[
+            ("", 20),
+            ("f", 29),
+            (&wait, 1),
+            (&format!("{wait} > woken, not yet running"), 10),
+            (&format!("{wait} > thread outside of intervals > g"), 2040),
+        ],
+    );
+}
+
 /// A queue. Interval 1000 to 1500 waits for thread 2, 1020-1220 and, after the timer, 1230-1480. Thread 2 waits for
 /// thread 3, which is in k, also in two parts, 1010-1210 and 1215-1460. When the interval's timer fires, thread 2 is
 /// awake or in the middle of a wait.
