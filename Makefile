@@ -1,7 +1,7 @@
 # The two commands of README.md, and what they need; installing and packaging.
 CARGO ?= cargo
 
-.PHONY: demo install install-built package book test test-suites test-programs test-jvm fleet install-fleet test-fleet lint audit bench
+.PHONY: demo install install-built package book test test-suites test-programs test-advice test-jvm fleet install-fleet test-fleet lint audit bench
 
 # Installs what is missing, builds, profiles a private PostgreSQL under pgbench, shows the result.
 demo:
@@ -54,6 +54,13 @@ test-programs:
 	$(CARGO) build --release -p evenkeel -p evenkeel-agent
 	$(CARGO) build --release -p evenkeel-servers --example mariadb
 	scripts/programs.sh
+
+# The problems that patterns of advice are about, each reproduced on the system's servers: the right pattern has to fire, and no other one.
+# CASE=NAME selects one. A quarter of an hour, as root.
+test-advice:
+	scripts/install.sh postgresql mariadb apache nginx redis
+	$(CARGO) build -p evenkeel -p evenkeel-agent
+	CARGO="$(CARGO)" scripts/test-advice.sh $(CASE)
 
 # Every class of large Java programs with probes, on every JDK of this machine: verified, and programs run. Servers with a known cause.
 test-jvm:

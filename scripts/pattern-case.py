@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a case of profiler/report/tests/patterns of a report's JSON.
 
-evenkeel report RECORDING --json | scripts/pattern-case.py "what was reproduced" "pattern that fires" > CASE.json
+evenkeel report RECORDING --json | scripts/pattern-case.py "what was reproduced" "pattern that fires" "others that are right, .." > CASE.json
 """
 import json
 import sys
@@ -17,6 +17,10 @@ def functions(node, found):
     return found
 
 
+def argument(at):
+    return sys.argv[at] if len(sys.argv) > at else ""
+
+
 def main():
     profile = json.load(sys.stdin)
     findings = [{key: value for key, value in finding.items() if key not in ADDED} for finding in profile["findings"]]
@@ -25,7 +29,8 @@ def main():
     case = {
         "about": sys.argv[1],
         "target": profile["target"],
-        "expected": sys.argv[2] if len(sys.argv) > 2 else None,
+        "expected": argument(2) or None,
+        "also": [name for name in argument(3).split(",") if name],
         "intervals": profile["intervals_seen"],
         "mean_ns": (profile.get("sampling") or profile)["mean_ns"],
         "machine": profile.get("machine"),

@@ -1,25 +1,15 @@
 #!/bin/bash
 # Reproduces a problem that a pattern of advice is about, on a private PostgreSQL, and prints what the report finds.
 #
-#   scripts/patterns/postgresql.sh ddl-queue|rows-idle|truncation|standby|gin|jit|planning [SECONDS] [-- OPTIONS OF ATTACH]
+#   scripts/patterns/postgresql.sh PROBLEM [SECONDS] [-- OPTIONS OF ATTACH]        (problems: the cases below)
 #
-# EVENKEEL is the program (target/debug/evenkeel). CASE=FILE writes the case for profiler/report/tests/patterns. As root.
-set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-problem=${1:?which problem}
-seconds=${2:-20}
-shift $(($# < 2 ? $# : 2))
-[ "${1:-}" = -- ] && shift
-EVENKEEL=${EVENKEEL:-$here/../../target/debug/evenkeel}
+# common.sh has the variables that it reads. As root.
+. "$(dirname "$0")/common.sh"
 bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
-work=$(mktemp -d /tmp/evenkeel-pattern.XXXXXX)
 chown postgres "$work"
-chmod 755 "$work"
 export PGHOST=$work PGUSER=postgres PGDATABASE=postgres PGPORT=5432
 as() { runuser -u postgres -- "$@"; }
 sql() { as psql -XqAt "$@"; }
-jobs_of_load=()
-load() { "$@" >>"$work/load.log" 2>&1 & jobs_of_load+=($!); }
 
 start() { # NAME PORT SETTING..
     local name=$1 port=$2 setting
@@ -34,19 +24,11 @@ start() { # NAME PORT SETTING..
     as "$bin/pg_ctl" -D "$work/$name" -l "$work/$name.log" -w start >/dev/null
 }
 
-stop() {
-    touch "$work/end"
-    for job in "${jobs_of_load[@]}"; do kill "$job" 2>/dev/null || true; done
+stop_servers() {
+    local name
     for name in standby primary; do
         [ -d "$work/$name" ] && as "$bin/pg_ctl" -D "$work/$name" -m immediate -w stop >/dev/null 2>&1 || true
     done
-    wait 2>/dev/null || true
-    rm -rf "$work"
-}
-trap stop EXIT
-
-repeat() { # COMMAND.. until the end
-    while [ ! -e "$work/end" ]; do "$@"; done
 }
 
 # A transaction that holds its locks while its client does something else.
@@ -123,13 +105,91 @@ planning)
     printf '%s\n' '\set far random(1, 20)' '\if :far = 1' "select count(*) from t1$tables;" '\else' 'select 1;' '\endif' >"$work/load.sql"
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
     ;;
+subtransactions)
+    # A transaction that stays open, and another with more subtransactions than a snapshot has room for (64).
+    start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB' 'autovacuum = off' 'shared_buffers = 512MB'
+    sql -c 'create table c (id int primary key, v bigint default 0) with (fillfactor = 40)' \
+        -c 'insert into c select g from generate_series(1, 100000) g' -c 'vacuum analyze c' >/dev/null
+    load idle 'select txid_current();' 600
+    sleep 1
+    sql -c 'do $$ begin for id_of in 1..100000 loop begin update c set v = v + 1 where id = id_of; exception when others then null; end; end loop; end $$' \
+        -c 'do $$ begin for id_of in 1..100000 loop begin update c set v = v + 1 where id = 1 + id_of * 7919 % 100000; exception when others then null; end; end loop; end $$'
+    {
+        echo 'begin;'
+        for at in $(seq 70); do printf '%s\n' "savepoint s$at;" '\set r random(1, 100000)' 'update c set v = v + 1 where id = :r;'; done
+        printf '%s\n' '\sleep 400 ms' 'commit;' '\sleep 600 ms'
+    } >"$work/writer.sql"
+    printf '%s\n' '\set a random(1, 99000)' 'select sum(v) from c where id between :a and :a + 800;' >"$work/load.sql"
+    # Since version 14 a snapshot is used again until some transaction ends.
+    sql -c 'create table tick (n int)' -c 'insert into tick values (0)' >/dev/null
+    echo 'update tick set n = n + 1;' >"$work/tick.sql"
+    load as "$bin/pgbench" -n -f "$work/tick.sql" -c 1 -R 30 -T 600
+    load as "$bin/pgbench" -n -f "$work/writer.sql" -c 1 -T 600
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -j 2 -R 200 -T 600
+    ;;
+crowded)
+    start primary 5432
+    as "$bin/pgbench" -i -s 2 -q >/dev/null 2>&1
+    printf '%s\n' '\set id random(1, 190000)' 'select sum(abalance) from pgbench_accounts where aid between :id and :id + 5000;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c $((8 * $(nproc))) -j 2 -T 600
+    ;;
+lock-waits)
+    start primary 5432
+    as "$bin/pgbench" -i -s 1 -q >/dev/null 2>&1
+    printf '%s\n' 'begin;' 'update pgbench_branches set bbalance = bbalance + 1 where bid = 1;' 'select pg_sleep(0.01);' 'end;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 6 -T 600
+    ;;
+commits)
+    start primary 5432
+    sql -c 'create table t (n bigint)'
+    echo 'insert into t values (1);' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 600 -T 600
+    ;;
+inserts)
+    start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB'
+    sql -c 'create table t (id bigserial primary key, pad text)'
+    printf '%s\n' "insert into t (pad) select repeat('x', 400) from generate_series(1, 200);" >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 150 -T 600
+    ;;
+missing-index)
+    start primary 5432 'max_parallel_workers_per_gather = 0'
+    as "$bin/pgbench" -i -s 3 -q >/dev/null 2>&1
+    sql -c 'alter table pgbench_accounts add column code integer' -c 'update pgbench_accounts set code = aid' -c 'vacuum analyze' >/dev/null
+    printf '%s\n' '\set id random(1, 300000)' '\set far random(1, 20)' '\if :far = 1' 'select abalance from pgbench_accounts where code = :id;' '\else' \
+        'select abalance from pgbench_accounts where aid = :id;' '\endif' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 100 -T 600
+    ;;
+many-indexes)
+    start primary 5432 'synchronous_commit = off' 'autovacuum = off' 'max_wal_size = 8GB'
+    columns=$(seq 16 | sed 's/.*/, c& double precision default random()/' | tr -d '\n')
+    sql -c "create table t (id bigserial primary key$columns)"
+    for column in $(seq 16); do sql -c "create index on t (c$column)"; done
+    printf '%s\n' '\set n random(1, 20)' '\set n :n * :n / 4 + 1' 'insert into t (id) select nextval($$t_id_seq$$) from generate_series(1, :n);' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+small-buffers)
+    start primary 5432 'shared_buffers = 1MB'
+    as "$bin/pgbench" -i -s 20 -q >/dev/null 2>&1
+    printf '%s\n' '\set id random(1, 1990000)' 'select sum(abalance) from pgbench_accounts where aid between :id and :id + 2000;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 200 -T 600
+    ;;
+vacuum)
+    start primary 5432 'autovacuum = off' 'synchronous_commit = off' 'max_wal_size = 8GB'
+    as "$bin/pgbench" -i -s 10 -q >/dev/null 2>&1
+    clean() { sql -c 'update pgbench_accounts set abalance = abalance + 1 where aid % 20 = 0' -c 'vacuum pgbench_accounts'; sleep 1; }
+    load repeat clean
+    load as "$bin/pgbench" -n -S -c 2 -R 200 -T 600
+    ;;
+disk)
+    start primary 5432
+    as "$bin/pgbench" -i -s 2 -q >/dev/null 2>&1
+    write() { dd if=/dev/zero of="$work/large" bs=1M count=512 oflag=direct conv=fsync; }
+    load repeat write
+    load repeat write
+    load as "$bin/pgbench" -n -N -c 2 -R 100 -T 600
+    ;;
 *)
-    echo "$0: $problem is not known" >&2
-    exit 2
+    unknown
     ;;
 esac
-sleep 2
-"$EVENKEEL" attach "$(head -1 "$work/primary/postmaster.pid")" --preset postgres --for "${seconds}s" -o "$work/run.keel" "$@"
-if [ -n "${CASE:-}" ]; then
-    "$EVENKEEL" report "$work/run.keel" --json | python3 "$here/../pattern-case.py" "scripts/patterns/postgresql.sh $problem $seconds $*" ${PATTERN:+"$PATTERN"} >"$CASE"
-fi
+profile "$(head -1 "$work/primary/postmaster.pid")" postgres "$@"

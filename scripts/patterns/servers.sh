@@ -1,44 +1,15 @@
 #!/bin/bash
-# Reproduces a problem that a pattern of advice is about, on a private Redis, nginx or MariaDB, and prints what the report finds.
+# Reproduces a problem that a pattern of advice is about, on a private Redis, nginx, Apache or MariaDB, and prints what the
+# report finds.
 #
-#   scripts/patterns/servers.sh redis-keys|redis-fork|redis-large|nginx-upstream|mariadb-metadata-lock [SECONDS] [-- OPTIONS OF ATTACH]
+#   scripts/patterns/servers.sh redis-keys|redis-fork|redis-large|nginx-upstream|nginx-disk|apache-keepalive|
+#     mariadb-metadata-lock|mariadb-next-key [SECONDS] [-- OPTIONS OF ATTACH]
 #
-# EVENKEEL is the program (target/debug/evenkeel). CASE=FILE writes the case for profiler/report/tests/patterns, with PATTERN as the one that
-# fires. As root.
-set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-problem=${1:?which problem}
-seconds=${2:-20}
-shift $(($# < 2 ? $# : 2))
-[ "${1:-}" = -- ] && shift
-EVENKEEL=${EVENKEEL:-$here/../../target/debug/evenkeel}
-work=$(mktemp -d /tmp/evenkeel-pattern.XXXXXX)
-chmod 755 "$work"
-jobs_of_load=()
-load() { "$@" >>"$work/load.log" 2>&1 & jobs_of_load+=($!); }
+# common.sh has the variables that it reads. As root.
+. "$(dirname "$0")/common.sh"
 
-stop() {
-    touch "$work/end"
-    for job in "${jobs_of_load[@]}"; do kill "$job" 2>/dev/null || true; done
-    [ -n "${server:-}" ] && kill "$server" 2>/dev/null || true
-    wait 2>/dev/null || true
-    rm -rf "$work"
-}
-trap stop EXIT
-
-repeat() { # COMMAND.. until the end
-    while [ ! -e "$work/end" ]; do "$@"; done
-}
-
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-
-await() { # COMMAND.. succeeds
-    for _ in $(seq 300); do
-        "$@" >/dev/null 2>&1 && return
-        sleep 0.1
-    done
-    echo "$problem: the server does not answer" >&2
-    exit 1
+stop_servers() {
+    if [ -n "${server:-}" ]; then kill "$server" 2>/dev/null || true; fi
 }
 
 start_redis() { # NUMBER OF KEYS
@@ -72,6 +43,31 @@ start_nginx() { # LINES OF THE SERVER
     } >"$work/nginx.conf"
     chmod -R a+rwX "$work"
     nginx -c "$work/nginx.conf" >"$work/server.log" 2>&1 &
+    server=$!
+    await curl -fs "http://127.0.0.1:$port/small.txt"
+}
+
+start_apache() { # LINES OF THE SERVER
+    port=$(free_port)
+    mkdir -p "$work/html"
+    echo small >"$work/html/small.txt"
+    local modules=/usr/lib/apache2/modules
+    {
+        echo "ServerRoot $work
+ServerName localhost
+PidFile $work/pid
+ErrorLog $work/error.log
+Mutex file:$work default
+User www-data
+Group www-data
+LoadModule mpm_prefork_module $modules/mod_mpm_prefork.so
+LoadModule authz_core_module $modules/mod_authz_core.so
+Listen 127.0.0.1:$port
+DocumentRoot $work/html"
+        echo "$1"
+    } >"$work/apache.conf"
+    chmod -R a+rwX "$work"
+    apache2 -d "$work" -f "$work/apache.conf" -D FOREGROUND >"$work/server.log" 2>&1 &
     server=$!
     await curl -fs "http://127.0.0.1:$port/small.txt"
 }
@@ -136,13 +132,65 @@ mariadb-metadata-lock)
     load repeat stall
     for _ in 1 2 3 4; do load repeat paced_sql 'select n from t where id = %;'; done
     ;;
+nginx-disk)
+    start_nginx 'sendfile on;'
+    for file in $(seq 8); do head -c 48M /dev/urandom >"$work/html/large$file.bin"; done
+    sync -f "$work/html"
+    # Asks for a large file that it has put out of the page cache.
+    ask_large() {
+        python3 -c 'import http.client, os, random, sys, time
+client = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+while True:
+    name = "large%d.bin" % random.randint(1, 8)
+    file = os.open(sys.argv[2] + "/" + name, os.O_RDONLY)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(file)
+    client.request("GET", "/" + name)
+    answer = client.getresponse()
+    while answer.read(1 << 20):
+        pass
+    time.sleep(0.3)' "$port" "$work/html"
+    }
+    ask_small() {
+        python3 -c 'import http.client, sys, time
+client = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+while True:
+    client.request("GET", "/small.txt")
+    client.getresponse().read()
+    time.sleep(0.005)' "$port"
+    }
+    for _ in 1 2 3 4; do load repeat ask_small; done
+    load repeat ask_large
+    ;;
+apache-keepalive)
+    start_apache 'KeepAlive On
+KeepAliveTimeout 5
+StartServers 10
+ServerLimit 10
+MaxRequestWorkers 10'
+    # One request, after which the connection stays open and idle; and a new connection for each request.
+    browser() {
+        python3 -c 'import random, socket, sys, time
+while True:
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60) as s:
+        s.sendall(b"GET /small.txt HTTP/1.1\r\nHost: x\r\n\r\n")
+        s.recv(4096)
+        time.sleep(random.uniform(0.5, 2))' "$port"
+    }
+    once() { curl -fs "http://127.0.0.1:$port/small.txt"; sleep 0.02; }
+    for _ in $(seq 14); do load repeat browser; done
+    for _ in 1 2 3 4; do load repeat once; done
+    ;;
+mariadb-next-key)
+    start_mariadb
+    sql d -e 'create table a like t; create table o (id int primary key, paid date, amount int)'
+    sql d -e "insert into o select seq, '2020-03-01', 1 from seq_1_to_800000"
+    migrate() { sql d -e "insert ignore into a select id, amount from o where paid < '2020-03-08' and id % 1000 = 7"; sleep 0.7; }
+    load repeat migrate
+    for _ in 1 2 3 4 5 6; do load repeat paced_sql 'update o set amount = amount + 1 where id = %;'; done
+    ;;
 *)
-    echo "$0: $problem is not known" >&2
-    exit 2
+    unknown
     ;;
 esac
-sleep 2
-"$EVENKEEL" attach "$server" --preset "${problem%%-*}" --for "${seconds}s" -o "$work/run.keel" "$@"
-if [ -n "${CASE:-}" ]; then
-    "$EVENKEEL" report "$work/run.keel" --json | python3 "$here/../pattern-case.py" "scripts/patterns/servers.sh $problem $seconds $*" ${PATTERN:+"$PATTERN"} >"$CASE"
-fi
+profile "$server" "${problem%%-*}" "$@"

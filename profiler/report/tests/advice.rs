@@ -68,6 +68,8 @@ fn every_field_says_something() {
                     "{at}"
                 );
                 assert!(!advice.source.is_empty(), "{at}");
+                let is_version = advice.since.starts_with(|c: char| c.is_ascii_digit());
+                assert!(is_version || advice.since.starts_with("any"), "{at}");
             }
         }
     }

@@ -1,6 +1,9 @@
 //! The book's pages of causes and remedies, a page a server, are what the advice files say. `UPDATE_CATALOGUE=1 cargo test -p evenkeel-report
 //! --test catalogue` writes them.
 
+mod proofs;
+
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -11,25 +14,63 @@ use evenkeel_report::fit::wrap;
 /// Columns of a line of the book.
 const COLUMNS: usize = 116;
 
+/// By pattern of a server: what proves it.
+type Proofs = BTreeMap<String, Vec<String>>;
+
+/// The recorded problems and the recordings on which a server's patterns fire.
+fn proofs(server: &Server) -> Proofs {
+    let mut proofs = Proofs::new();
+    let cases = proofs::cases().into_iter();
+    for (path, case) in
+        cases.filter(|(_, case)| proofs::server_of(&case.target).server == server.server)
+    {
+        let name = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let is_reproduced = case.about.starts_with("scripts/patterns/");
+        if let Some(pattern) = case.expected.filter(|_| is_reproduced) {
+            proofs.entry(pattern).or_default().push(format!("`{name}`"));
+        }
+    }
+    let recordings = proofs::RECORDINGS.iter();
+    for (name, _, patterns) in recordings.filter(|(_, of, _)| *of == server.server) {
+        for pattern in *patterns {
+            let known = proofs.entry((*pattern).to_owned()).or_default();
+            known.push(format!("the recording `{name}`"));
+        }
+    }
+    proofs
+}
+
 fn page(server: &Server) -> String {
+    let proofs = proofs(server);
+    let proved = server
+        .patterns
+        .iter()
+        .filter(|it| proofs.contains_key(&it.name))
+        .count();
     let mut page = format!("# {}: causes and remedies\n\n", server.server);
     paragraph(
         &mut page,
         &format!(
             "What makes {} slow now and then, how to see it without Evenkeel, and what helps. Remedies come from the safest to the most costly. \
-             This page is made from `profiler/report/advice/{}`, with which a report explains its findings.",
+             This page is made from `profiler/report/advice/{}`, with which a report explains its findings. {proved} of its {} patterns \
+             are proved: the problem was reproduced on a stock server, and the report named it. `make test-advice` reproduces them.",
             server.server,
-            file(server)
+            file(server),
+            server.patterns.len()
         ),
         "",
     );
     for pattern in &server.patterns {
-        section(&mut page, pattern);
+        section(&mut page, pattern, proofs.get(&pattern.name));
     }
     page.trim_end().to_owned() + "\n"
 }
 
-fn section(page: &mut String, pattern: &Pattern) {
+fn section(page: &mut String, pattern: &Pattern, proofs: Option<&Vec<String>>) {
     let mut name = pattern.name.clone();
     if let Some(first) = name.get_mut(..1) {
         first.make_ascii_uppercase();
@@ -38,6 +79,12 @@ fn section(page: &mut String, pattern: &Pattern) {
     paragraph(page, &format!("{}.", escaped(&pattern.means)), "");
     paragraph(page, &format!("**Check.** {}", escaped(&pattern.check)), "");
     paragraph(page, &symptom(pattern), "");
+    let proof = match proofs {
+        Some(proofs) => format!("**Proved by** {}.", proofs.join(", ")),
+        None => "**Not proved** by a reproduction: it rests on the server's source and manual."
+            .to_owned(),
+    };
+    paragraph(page, &proof, "");
     for (at, advice) in pattern.advice.iter().enumerate() {
         let mut text = format!("{}. ", at + 1);
         if let Some(what) = advice.gives_up {
@@ -47,9 +94,13 @@ fn section(page: &mut String, pattern: &Pattern) {
             true => format!("<{}>", advice.source.replace("; ", ">, <")),
             false => advice.source.clone(),
         };
+        let since = match advice.since.as_str() {
+            "any" => String::new(),
+            version => format!("*Since:* {version}. "),
+        };
         let _ = write!(
             text,
-            "{} *Costs:* {}. *Source:* {source}",
+            "{} *Costs:* {}. {since}*Source:* {source}",
             escaped(&advice.what),
             escaped(&advice.costs)
         );

@@ -3,110 +3,17 @@
 //! `patterns/*.json` are findings of profiles of reproduced problems, without what the advice added (`scripts/pattern-case.py` makes one of a
 //! report's JSON). Recordings are replayed. Each says which patterns fire, and which of them is first or second.
 
+mod proofs;
+
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use evenkeel_analysis::Options;
 use evenkeel_analysis::findings::Finding;
-use evenkeel_analysis::profile::{Class, Machine, Node, Profile};
+use evenkeel_analysis::profile::Profile;
 use evenkeel_recording::Replay;
 use evenkeel_report::advice::{self, Server};
-use serde::Deserialize;
-
-/// Recordings, with the patterns that fire on them.
-const RECORDINGS: [(&str, &str, &[&str]); 9] = [
-    (
-        "postgres-transaction.keel",
-        "PostgreSQL",
-        &["the client's time"],
-    ),
-    ("postgres-rows.keel", "PostgreSQL", &["processors"]),
-    (
-        "postgres-owners.keel",
-        "PostgreSQL",
-        &["contended rows", "processors"],
-    ),
-    ("mariadb-rows.keel", "MariaDB", &["commit's flush"]),
-    ("apache-request.keel", "Apache", &["a handler that waits"]),
-    ("nginx-request.keel", "nginx", &["its turn"]),
-    ("redis-keys.keel", "Redis", &["commands over many elements"]),
-    ("redis-command.keel", "Redis", &[]),
-    ("memcached-event.keel", "memcached", &[]),
-];
-
-/// Findings of a profile.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Case {
-    /// The reproduced cause, and how.
-    about: String,
-    target: String,
-    /// The pattern that is the first or the second finding's; none where nothing may be advised.
-    expected: Option<String>,
-    /// Others that are right as well.
-    #[serde(default)]
-    also: Vec<String>,
-    intervals: u64,
-    mean_ns: f64,
-    machine: Option<Machine>,
-    #[serde(default)]
-    classes: Vec<Class>,
-    /// Functions in the tree.
-    #[serde(default)]
-    functions: Vec<String>,
-    findings: Vec<Finding>,
-}
-
-impl Case {
-    fn profile(&self) -> Profile {
-        let node = |name: &String| Node {
-            name: name.clone(),
-            ..Node::default()
-        };
-        let mut profile = Profile {
-            target: self.target.clone(),
-            intervals: self.intervals,
-            intervals_seen: self.intervals,
-            mean_ns: self.mean_ns,
-            machine: self.machine,
-            findings: self.findings.clone(),
-            tree: Node {
-                children: self.functions.iter().map(node).collect(),
-                ..Node::default()
-            },
-            ..Profile::default()
-        };
-        profile.classes.classes.clone_from(&self.classes);
-        profile
-    }
-}
-
-fn cases() -> Vec<(PathBuf, Case)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/patterns");
-    let files = std::fs::read_dir(directory).unwrap();
-    let mut paths: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-    paths.sort();
-    let read = |path: PathBuf| {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let case = serde_json::from_str(&text);
-        let case = case.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        (path, case)
-    };
-    paths.into_iter().map(read).collect()
-}
-
-fn server_of(target: &str) -> &'static Server {
-    // A process that is attached to may have its title in front: "nginx: master process nginx".
-    let runs = |server: &&Server| {
-        let mut words = target.split_whitespace();
-        words.any(|word| {
-            let program = word.rsplit('/').next().unwrap_or_default();
-            server.programs.iter().any(|known| known == program)
-        })
-    };
-    let found = advice::servers().iter().find(runs);
-    found.unwrap_or_else(|| panic!("{target} is no server"))
-}
+use proofs::{RECORDINGS, cases, server_of};
 
 /// Names of the patterns of a profile's findings, in their order.
 fn fired(server: &'static Server, profile: &Profile) -> Vec<Option<&'static str>> {
@@ -157,4 +64,24 @@ fn patterns_of_recordings() {
         }
     }
     assert!(wrong.is_empty(), "fired, and expected: {wrong:#?}");
+}
+
+/// Statements wait for a change of a table, which waits for a session that waits for its client.
+#[test]
+fn the_head_of_a_queue_is_named() {
+    for name in ["postgres-ddl-queue", "mariadb-metadata-lock"] {
+        let mut cases = cases().into_iter();
+        let is_it = |path: &Path| path.file_stem().is_some_and(|stem| stem == name);
+        let Some((_, case)) = cases.find(|(path, _)| is_it(path)) else {
+            continue; // another directory of cases
+        };
+        let chain = case.findings[0].chain.as_ref().expect("a chain");
+        let head = chain.links.last().unwrap();
+        assert!(chain.links.len() > 1 && head.tid.is_some(), "{chain:?}");
+        let since = head.idle.as_ref().and_then(|idle| idle.since_unix_ns);
+        assert!(since.is_some(), "{head:?}");
+        let says = evenkeel_report::chains::says(chain);
+        let text = ", which waits for a session idle in transaction (";
+        assert!(says.contains(text), "{says}");
+    }
 }

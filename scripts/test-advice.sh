@@ -1,0 +1,44 @@
+#!/bin/bash
+# Reproduces the problems that patterns of advice are about, each on a private server of this system. Then it checks what the
+# report says: the pattern fires on the first or the second finding, and no other pattern fires.
+#
+#   scripts/test-advice.sh [CASE]..       names of files in profiler/report/tests/patterns; without one, all of them
+#
+# KEEP=1 replaces the recorded cases by the new ones. CARGO is cargo. As root, on a machine that does nothing else.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+recorded=profiler/report/tests/patterns
+new=$(mktemp -d /tmp/evenkeel-advice.XXXXXX)
+trap 'rm -rf "$new"' EXIT
+cases=("$@")
+[ $# -gt 0 ] || mapfile -t cases < <(basename -s .json "$recorded"/*.json)
+
+field() { python3 -c 'import json, sys
+value = json.load(open(sys.argv[1])).get(sys.argv[2]) or ""
+print(value if isinstance(value, str) else ",".join(value))' "$recorded/$1.json" "$2"; }
+
+failed=()
+for case in "${cases[@]}"; do
+    if [ ! -e "$recorded/$case.json" ]; then
+        echo "scripts/test-advice.sh: there is no case $case in $recorded" >&2
+        exit 2
+    fi
+    read -ra command <<<"$(field "$case" about)"
+    rm -rf "${new:?}"/*
+    echo "$case: ${command[*]}"
+    if ! CASE="$new/$case.json" PATTERN="$(field "$case" expected)" ALSO="$(field "$case" also)" timeout 10m bash "${command[@]}" \
+        >"$new/log" 2>&1; then
+        tail -n 20 "$new/log"
+        failed+=("$case (not reproduced)")
+    elif ! EVENKEEL_PATTERNS="$new" "${CARGO:-cargo}" test -q -p evenkeel-report --test patterns a_pattern_fires >"$new/test" 2>&1; then
+        grep -E "fires in|is not first" "$new/test" || tail -n 20 "$new/test"
+        failed+=("$case")
+    else
+        echo "$case: as expected"
+        [ -z "${KEEP:-}" ] || cp "$new/$case.json" "$recorded/"
+    fi
+done
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'FAILED: %s\n' "${failed[@]}"
+    exit 1
+fi
