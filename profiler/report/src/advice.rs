@@ -313,7 +313,9 @@ fn profiled(profile: &Profile) -> Option<&'static Server> {
 
 /// Whether the name of a function in the tree begins with one of these.
 fn is_of(node: &Node, packages: &[String]) -> bool {
-    packages.iter().any(|package| node.name.starts_with(package))
+    packages
+        .iter()
+        .any(|package| node.name.starts_with(package))
         || node.children.iter().any(|child| is_of(child, packages))
 }
 
