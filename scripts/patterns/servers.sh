@@ -67,7 +67,8 @@ DocumentRoot $work/html"
         echo "$1"
     } >"$work/apache.conf"
     chmod -R a+rwX "$work"
-    apache2 -d "$work" -f "$work/apache.conf" -D FOREGROUND >"$work/server.log" 2>&1 &
+    # It ends its whole process group.
+    setsid apache2 -d "$work" -f "$work/apache.conf" -D FOREGROUND >"$work/server.log" 2>&1 &
     server=$!
     await curl -fs "http://127.0.0.1:$port/small.txt"
 }
