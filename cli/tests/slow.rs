@@ -17,14 +17,14 @@ fn has(node: &Value, name: &str) -> bool {
     node["name"] == name || below.any(|child| has(child, name))
 }
 
-/// Whether stacks of slow intervals show the function, below the interval's.
-fn is_seen(profile: &Value, name: &str) -> bool {
+/// Whether stacks of slow intervals show the function, below the one that a path begins with.
+fn is_seen(profile: &Value, begins: &str, name: &str) -> bool {
     let paths = profile["slow_stacks"]["paths"].as_array();
     let mut paths = paths.into_iter().flatten();
     paths.any(|path| {
         let functions = path["functions"].as_array();
         let mut functions = functions.into_iter().flatten();
-        functions.next().is_some_and(|first| first == "request")
+        functions.next().is_some_and(|first| first == begins)
             && functions.any(|function| function == name)
     })
 }
@@ -44,7 +44,8 @@ fn is_seen_inside(profile: &Value, name: &str) -> bool {
 /// Stacks name the function, and probes time it. Where only few stalls came later, a finding still names it.
 #[track_caller]
 fn is_named(kind: &str, options: &[&str]) {
-    let (profile, log) = is_found(kind, options);
+    let options = [&["--interval", "request"], options].concat();
+    let (profile, log) = is_found(kind, &options, "request");
     let function = format!("stall_in_{kind}");
     let is_timed = has(&profile["tree"], &function);
     assert!(is_timed || is_seen_inside(&profile, &function), "{log}");
@@ -52,15 +53,14 @@ fn is_named(kind: &str, options: &[&str]) {
 
 /// Stacks name the function, in the recording and in a merged one too. Returns the profile and the messages.
 #[track_caller]
-fn is_found(kind: &str, options: &[&str]) -> (Value, String) {
+fn is_found(kind: &str, options: &[&str], begins: &str) -> (Value, String) {
     let function = format!("stall_in_{kind}");
     let place = Place::new();
     let program = own_program("stalls", include_str!("slow/stalls.c"));
-    let options = [&["--interval", "request"], options].concat();
-    let run = place.profile(&options, &program, &[kind, STALLS]);
+    let run = place.profile(options, &program, &[kind, STALLS]);
     let run = run.ended(0);
     let profile = place.json("run.json");
-    assert!(is_seen(&profile, &function), "{}", run.stderr);
+    assert!(is_seen(&profile, begins, &function), "{}", run.stderr);
     // The recording has them, too.
     let again = place.run(["report", "run.keel", "--json"]).ended(0);
     let again: Value = serde_json::from_str(&again.stdout).unwrap();
@@ -93,5 +93,18 @@ fn a_stall_in_a_read_with_waits_followed() {
 #[test]
 fn a_stall_of_a_thread_that_runs() {
     // It asks for the time again and again: with probes on that, more records come than can be taken in.
-    is_found("spin", &[]);
+    is_found("spin", &["--interval", "request"], "request");
+}
+
+/// No thread has the interval: what is looked at is a thread's work for it.
+#[test]
+fn a_stall_in_the_work_for_an_interval_with_a_key() {
+    let options = [
+        "--interval",
+        "new_job..end_job,key=returned:0",
+        "--work",
+        "serve,key=0",
+        "--waits",
+    ];
+    is_found("sleep", &options, "serve");
 }

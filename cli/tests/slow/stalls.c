@@ -147,6 +147,20 @@ FUNCTION void request(void) {
     spin_us(20);
 }
 
+// A job has the request's work done: an interval with a key.
+struct job {
+    long requests;
+};
+
+FUNCTION struct job *new_job(void) { return calloc(1, sizeof(struct job)); }
+
+FUNCTION void serve(struct job *job) {
+    request();
+    job->requests++;
+}
+
+FUNCTION void end_job(struct job *job) { free(job); }
+
 int main(int count, char **words) {
     if (count != 3)
         return 2;
@@ -163,7 +177,9 @@ int main(int count, char **words) {
     long requests = 0;
     while (stalls_left > 0) {
         due = ++requests % BETWEEN == 0;
-        request();
+        struct job *job = new_job();
+        serve(job);
+        end_job(job);
         if (requests % 20 == 0)
             sleep_ms(2);
     }

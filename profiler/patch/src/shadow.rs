@@ -86,6 +86,8 @@ const _: () = {
     assert!(size_of::<Frame>() == 8 * in_flight::FRAME_WORDS);
     assert!(offset_of!(Frame, ret) == 8 * in_flight::RETURN_WORD);
     assert!(offset_of!(Frame, sp) == 8 * in_flight::SLOT_WORD);
+    assert!(offset_of!(Frame, start) == 8 * in_flight::START_WORD);
+    assert!(in_flight::START_MASK & (Frame::INTERVAL | COVERED) == 0);
     assert!(offset_of!(Frame, after) == 8 * in_flight::AFTER_WORD);
 };
 

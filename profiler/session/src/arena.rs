@@ -232,12 +232,17 @@ impl Arena {
         }
     }
 
+    /// The rings of threads that live.
+    pub fn live_rings(&self) -> impl Iterator<Item = usize> {
+        let count = self.control().rings.load(Relaxed) as usize;
+        let live = RingState::Live as u32;
+        (0..count).filter(move |&index| self.ring(index).state.load(Relaxed) == live)
+    }
+
     /// Intervals that are open, without those that have a key, by the ring of each one's thread.
     pub fn open_intervals(&self) -> impl Iterator<Item = (usize, Progress)> {
-        let count = self.control().rings.load(Relaxed) as usize;
-        let rings = (0..count).map(|index| (index, self.ring(index)));
-        let live = rings.filter(|(_, ring)| ring.state.load(Relaxed) == RingState::Live as u32);
-        let open = live.map(|(index, _)| (index, self.progress(index)));
+        let open = self.live_rings();
+        let open = open.map(|index| (index, self.progress(index)));
         open.filter(|(_, now)| now.open_since != 0)
     }
 

@@ -91,7 +91,7 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         target: Target::new(origin),
         modules: Modules::default(),
         refiner: Refiner::new(settings.planting, settings.limits),
-        stacks: Stacks::default(),
+        stacks: Stacks::of(settings.selector.is_keyed()),
     })
 }
 

@@ -108,6 +108,9 @@ pub(crate) struct Refiner {
     pub(crate) plan: Plan,
     /// Functions whose calls lie directly below the root.
     pub(crate) scope: Vec<Location>,
+    /// Where intervals have keys: the functions that work for one, or those that the interval lies in where none is known. What is done
+    /// in them is done for an interval.
+    pub(crate) works: Option<Vec<Location>>,
     pub(crate) known: Known,
     pub(crate) search: Search,
     /// Hooked entries whose agents may yet refuse them.
@@ -129,6 +132,7 @@ impl Refiner {
             limits,
             plan: Plan::new("", 0),
             scope: Vec::new(),
+            works: None,
             known: Known::default(),
             search: Search::default(),
             entries: Vec::new(),

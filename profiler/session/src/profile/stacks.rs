@@ -12,7 +12,7 @@ use super::refiner::Refiner;
 use crate::arena::Arena;
 use crate::modules::Modules;
 use crate::processes::Processes;
-use crate::slow::SlowIntervals;
+use crate::slow::{SlowIntervals, Subject};
 use copied::{CopiedStacks, Seen};
 
 /// Age from which an interval is slow as long as too few have ended to tell.
@@ -40,6 +40,18 @@ pub struct Stacks {
 }
 
 impl Stacks {
+    /// None yet, of intervals that have keys, or not.
+    pub fn of(keyed: bool) -> Stacks {
+        let subject = match keyed {
+            true => Subject::Stretches,
+            false => Subject::Intervals,
+        };
+        Stacks {
+            slow: SlowIntervals::of(subject),
+            ..Stacks::default()
+        }
+    }
+
     /// What the stacks show that agents have copied since.
     pub fn take_copied(&mut self, arena: &Arena, modules: &mut Modules) -> Seen {
         self.copied.take(arena, modules, &mut self.processes)
@@ -59,7 +71,7 @@ impl Stacks {
         }
         let at_first = SLOW_AT_FIRST.as_nanos() as f64 * records.clock.ticks_per_ns();
         let bound = self.slow_from.unwrap_or(at_first as u64);
-        let (scope, processes) = (&refiner.scope, &mut self.processes);
+        let (scope, processes) = (refiner.begin_paths(), &mut self.processes);
         let polled = self
             .slow
             .poll(bound, scope, &records.arena, modules, processes);

@@ -17,6 +17,7 @@
 //! due    which intervals are looked at, and when again
 //! held   their stacks, until they have ended
 //! look   the stack of a thread
+//! subject     what is looked at: intervals, or work for those with keys
 //! paths  the functions on it
 //! ```
 
@@ -24,12 +25,13 @@ mod due;
 mod open_stacks;
 mod paths;
 mod stack_read;
+mod subject;
 
 use std::io;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
-use evenkeel_wire::{RingState, now_ticks};
+use evenkeel_wire::now_ticks;
 
 use crate::arena::Arena;
 use crate::location::Location;
@@ -39,6 +41,7 @@ use due::{Due, DueIntervals};
 use open_stacks::OpenStacks;
 pub use paths::{Files, Step};
 use stack_read::{Running, StackRead};
+pub use subject::Subject;
 
 /// Shortest time between two polls.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -65,6 +68,7 @@ pub struct SlowStack {
 /// Intervals that are slow, and what is needed to look at them.
 #[derive(Default)]
 pub struct SlowIntervals {
+    subject: Subject,
     due: DueIntervals,
     held: OpenStacks,
     files: Files,
@@ -93,8 +97,16 @@ pub struct Polled {
 }
 
 impl SlowIntervals {
+    /// Nothing has been looked at.
+    pub fn of(subject: Subject) -> SlowIntervals {
+        SlowIntervals {
+            subject,
+            ..SlowIntervals::default()
+        }
+    }
+
     /// What was seen since the last call, which should be recent. `bound`: duration, in ticks, from which on an
-    /// interval is slow.
+    /// interval is slow. `scope`: the functions that a path may begin with.
     pub fn poll(
         &mut self,
         bound: u64,
@@ -103,17 +115,15 @@ impl SlowIntervals {
         modules: &mut Modules,
         processes: &mut Processes,
     ) -> Polled {
+        let subject = self.subject;
         let began = Instant::now();
         let mut seen = self.sampled(arena, processes);
         if self.next.is_none_or(|next| began >= next) {
-            let open = arena.open_intervals();
-            let open: Vec<_> = open.map(|(ring, now)| (ring, now.open_since)).collect();
+            let open = subject.open(arena, processes);
+            let bound = subject.slow_from(bound);
             for due in self.due.poll(&open, bound, now_ticks()) {
-                let now = arena.progress(due.ring);
-                if now.open_since == due.since {
-                    self.held.expect(due.ring, due.since, now.left);
-                    seen.extend(self.look(due, arena, processes));
-                }
+                self.expect(&due, arena);
+                seen.extend(self.look(due, arena, processes));
             }
             let rest = (PART_OF_TIME * began.elapsed()).min(REST_MAX);
             self.next = Some(began + PERIOD.max(rest));
@@ -121,7 +131,7 @@ impl SlowIntervals {
         let mut polled = Polled::default();
         for (due, calls) in seen {
             let path = self.files.path(&calls.calls, scope, arena, modules);
-            if path.is_empty() {
+            if !subject.has(&path, scope) {
                 continue;
             }
             let stack = SlowStack {
@@ -130,10 +140,15 @@ impl SlowIntervals {
                 age: due.age,
                 unseen: due.unseen,
             };
-            self.held.hold(due.ring, due.since, stack.clone());
-            polled.promising.push(stack);
+            polled.promising.push(stack.clone());
+            match subject {
+                Subject::Intervals => self.held.hold(due.ring, due.since, stack),
+                Subject::Stretches => polled.ended.push(stack),
+            }
         }
-        polled.ended = self.held.settle(|ring| arena.progress(ring));
+        polled
+            .ended
+            .extend(self.held.settle(|ring| arena.progress(ring)));
         if self.held.are_mostly_left() {
             polled.promising.clone_from(&polled.ended);
         }
@@ -157,6 +172,14 @@ impl SlowIntervals {
         self.refused.as_ref()
     }
 
+    /// An interval may be left: what it shows counts once it has ended.
+    fn expect(&mut self, due: &Due, arena: &Arena) {
+        let now = arena.progress(due.ring);
+        if self.subject == Subject::Intervals && now.open_since == due.since {
+            self.held.expect(due.ring, due.since, now.left);
+        }
+    }
+
     fn look(
         &mut self,
         due: Due,
@@ -164,7 +187,7 @@ impl SlowIntervals {
         processes: &mut Processes,
     ) -> Option<(Due, evenkeel_attach::Calls)> {
         let (pid, tid) = owner(arena, due.ring);
-        match stack_read::at_thread(arena, &due, pid, tid, processes) {
+        match stack_read::at_thread(arena, self.subject, &due, (pid, tid), processes) {
             Ok(StackRead::Stack(calls)) => return Some((due, calls)),
             Ok(StackRead::Runs) => {
                 let is_sampled = self.running.iter().any(|running| running.is_of(&due));
@@ -190,9 +213,12 @@ impl SlowIntervals {
         arena: &Arena,
         processes: &mut Processes,
     ) -> Vec<(Due, evenkeel_attach::Calls)> {
+        let subject = self.subject;
         let mut seen = Vec::new();
         self.running.retain_mut(|running| {
-            if !is_open(arena, &running.due) || running.is_late() {
+            let stacks = processes.stacks(running.pid).ok();
+            let since = subject.since(arena, running.due.ring, stacks);
+            if since != running.due.since || running.is_late() {
                 return false;
             }
             match running.stack(arena, processes) {
@@ -205,12 +231,6 @@ impl SlowIntervals {
         });
         seen
     }
-}
-
-/// Whether an interval is open yet.
-fn is_open(arena: &Arena, due: &Due) -> bool {
-    let ring = arena.ring(due.ring);
-    ring.state.load(Relaxed) == RingState::Live as u32 && ring.open_since.load(Relaxed) == due.since
 }
 
 /// Process and thread of a ring.

@@ -11,7 +11,7 @@ use evenkeel_wire::in_flight::{
 };
 
 use super::due::Due;
-use super::is_open;
+use super::subject::Subject;
 use crate::arena::Arena;
 use crate::processes::Processes;
 
@@ -38,9 +38,9 @@ pub(super) enum StackRead {
 /// It has ended, or may not be looked at.
 pub(super) fn at_thread(
     arena: &Arena,
+    subject: Subject,
     due: &Due,
-    pid: u32,
-    tid: u32,
+    (pid, tid): (u32, u32),
     processes: &mut Processes,
 ) -> io::Result<StackRead> {
     let stands = || standing(pid as i32, tid as i32);
@@ -56,7 +56,8 @@ pub(super) fn at_thread(
     if copied == 0 {
         return Err(io::ErrorKind::NotFound.into()); // it runs another program since
     }
-    if stands()? != before || !is_open(arena, due) {
+    let since = subject.since(arena, due.ring, Some(stacks));
+    if stands()? != before || since != due.since {
         return Ok(StackRead::MovedOn);
     }
     let stack = StackWords {
@@ -91,7 +92,7 @@ fn kept_returns(arena: &Arena, ring: usize, stacks: &Stacks) -> Vec<KeptReturn> 
 /// A running thread that is sampled.
 pub(super) struct Running {
     pub(super) due: Due,
-    pid: u32,
+    pub(super) pid: u32,
     samples: UserStacks,
     since: Instant,
 }
@@ -118,7 +119,7 @@ impl Running {
         self.since.elapsed() >= SAMPLED_AT_MOST
     }
 
-    /// The calls that were active at the newest sample, if there is one. The interval is open yet.
+    /// The calls that were active at the newest sample, if there is one.
     pub(super) fn stack(&mut self, arena: &Arena, processes: &mut Processes) -> Option<Calls> {
         let sample = self.samples.newest()?;
         let stacks = processes.stacks(self.pid).ok()?;

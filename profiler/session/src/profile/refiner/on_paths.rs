@@ -112,7 +112,13 @@ impl SlowPaths {
 impl Refiner {
     /// Takes in a stack of a slow interval.
     pub(crate) fn note_slow(&mut self, stack: &SlowStack) {
-        self.slow_paths.add(stack, &self.scope);
+        let begin = self.works.as_ref().unwrap_or(&self.scope);
+        self.slow_paths.add(stack, begin);
+    }
+
+    /// The functions with which a path of calls may begin.
+    pub(crate) fn begin_paths(&self) -> &[Location] {
+        self.works.as_ref().unwrap_or(&self.scope)
     }
 
     /// The calls to time in which slow intervals were seen.
