@@ -124,19 +124,68 @@ pub fn unbind() {
 /// Chooses the new content of a word of a module, which is in this file, if it is to change.
 type Choose<'a> = &'a dyn Fn(&AtomicU64, &Next, &Range<u64>, &[u8]) -> Option<u64>;
 
+/// One pass over all imports.
+struct Pass<'a> {
+    names: Names,
+    choose: Choose<'a>,
+}
+
 fn each_import(choose: Choose<'_>) {
     unsafe extern "C" fn visit(
         info: *mut libc::dl_phdr_info,
         _: usize,
-        choose: *mut c_void,
+        pass: *mut c_void,
     ) -> c_int {
         // SAFETY: the loader's structure, whose tables are mapped while it calls; and what is passed below.
-        unsafe { module(&*info, *choose.cast::<Choose<'_>>()) };
+        unsafe { module(&*info, &*pass.cast::<Pass<'_>>()) };
         0
     }
     IS_INCOMPLETE.store(false, Relaxed);
+    let replaced = next::all().filter(|next| next.is_replaced());
+    let pass = Pass {
+        names: Names::of(replaced.map(Next::name)),
+        choose,
+    };
     // SAFETY: the callback casts back what is passed here.
-    unsafe { loader::each_file(visit, (&raw const choose).cast_mut().cast()) };
+    unsafe { loader::each_file(visit, (&raw const pass).cast_mut().cast()) };
+}
+
+/// A set of names that holds some others, too. Libraries have thousands of imports: nearly all are told from ours by one look.
+struct Names([u64; Names::BITS / 64]);
+
+impl Names {
+    const BITS: usize = 8192;
+
+    fn of(names: impl Iterator<Item = &'static CStr>) -> Names {
+        let mut set = Names([0; Names::BITS / 64]);
+        for name in names {
+            // SAFETY: a text that ends with a zero.
+            let bit = unsafe { Names::bit(name.as_ptr().cast()) };
+            set.0[bit / 64] |= 1 << (bit % 64);
+        }
+        set
+    }
+
+    /// Whether a name, which ends with a zero, may be one of them.
+    unsafe fn may_have(&self, name: *const u8) -> bool {
+        // SAFETY: the caller's.
+        let bit = unsafe { Names::bit(name) };
+        self.0[bit / 64] >> (bit % 64) & 1 != 0
+    }
+
+    /// FNV-1a (Fowler, Noll, Vo), of 32 bits.
+    unsafe fn bit(name: *const u8) -> usize {
+        let mut hash = 0x811c_9dc5_u32;
+        for at in 0.. {
+            // SAFETY: up to the zero.
+            let byte = unsafe { name.add(at).read() };
+            if byte == 0 {
+                break;
+            }
+            hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        }
+        (hash ^ hash >> 16) as usize % Names::BITS
+    }
 }
 
 #[derive(Default)]
@@ -146,7 +195,7 @@ struct Tables {
     relocations: [Range<u64>; 2],
 }
 
-unsafe fn module(info: &libc::dl_phdr_info, choose: Choose<'_>) {
+unsafe fn module(info: &libc::dl_phdr_info, pass: &Pass<'_>) {
     let bias = info.dlpi_addr;
     // SAFETY: the loader's table and name.
     let (headers, name) = unsafe {
@@ -196,8 +245,8 @@ unsafe fn module(info: &libc::dl_phdr_info, choose: Choose<'_>) {
         for range in &tables.relocations {
             let mut at = range.start;
             while at + RELA_BYTES <= range.end {
-                let choose = |word: &AtomicU64, next: &Next| choose(word, next, &whole, file);
-                import(at, bias, &tables, &whole, &read_only, &choose);
+                let choose = |word: &AtomicU64, next: &Next| (pass.choose)(word, next, &whole, file);
+                import(at, bias, &tables, &whole, &read_only, (&pass.names, &choose));
                 at += RELA_BYTES;
             }
         }
@@ -240,7 +289,7 @@ unsafe fn import(
     tables: &Tables,
     module: &Range<u64>,
     read_only: &Option<Range<u64>>,
-    choose: &dyn Fn(&AtomicU64, &Next) -> Option<u64>,
+    (names, choose): (&Names, &dyn Fn(&AtomicU64, &Next) -> Option<u64>),
 ) {
     // SAFETY: an entry of the module's tables; `Rela { offset, info, addend }` and `Sym { name, .. }`.
     unsafe {
@@ -256,6 +305,9 @@ unsafe fn import(
         }
         let name = (symbol as *const u32).read();
         let name = (tables.names + u64::from(name)) as *const u8;
+        if !names.may_have(name) {
+            return;
+        }
         let is_of = |next: &&Next| next.is_replaced() && is_same(next.name(), name);
         let Some(next) = next::all().find(is_of) else {
             return;
@@ -276,7 +328,6 @@ unsafe fn import(
     }
 }
 
-/// Compares up to the first difference: nearly every name of a module differs from the agent's.
 unsafe fn is_same(ours: &CStr, other: *const u8) -> bool {
     let mut bytes = ours.to_bytes_with_nul().iter().enumerate();
     // SAFETY: the caller's name ends with a zero, where the comparison ends at the latest.
@@ -297,4 +348,23 @@ fn is_writable(place: u64) -> bool {
 fn protect(place: u64, rights: c_int) -> bool {
     // SAFETY: a page of a module's data.
     unsafe { libc::mprotect((place & !(PAGE - 1)) as *mut _, PAGE as usize, rights) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name that is replaced is never passed over, and hardly any other is looked at twice.
+    #[test]
+    fn the_set_has_our_names_and_few_others() {
+        let names = Names::of(next::all().map(Next::name));
+        let may_have = |name: &CStr| {
+            // SAFETY: a text that ends with a zero.
+            unsafe { names.may_have(name.as_ptr().cast()) }
+        };
+        assert!(next::all().all(|next| may_have(next.name())));
+        let others = (0..1000).map(|i| std::ffi::CString::new(format!("u_{i}_72")).unwrap());
+        let looked_at = others.filter(|name| may_have(name)).count();
+        assert!(looked_at < 100, "{looked_at} of 1000");
+    }
 }

@@ -37,8 +37,9 @@ const NO_GLIBC: &str = "it has no glibc (it is statically linked, built for musl
 const NONE: i32 = -1;
 /// How long a program that has just begun may take to map its C library.
 const LOADING_LIMIT: Duration = Duration::from_secs(1);
-/// Pause between two looks at the threads.
-const SEARCH_PAUSE: Duration = Duration::from_millis(1);
+/// Pauses between two looks at the threads: the first, which doubles each time, and the longest. A process that starts is at no safe
+/// point for many milliseconds, and each look stops it.
+const SEARCH_PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
 
 /// What the agent says of itself, in its word `evenkeel_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -427,7 +428,7 @@ impl Target {
             if !is_loading(&target.mappings) || began.elapsed() > LOADING_LIMIT {
                 return Ok(target);
             }
-            std::thread::sleep(SEARCH_PAUSE);
+            std::thread::sleep(SEARCH_PAUSES[0]);
         }
     }
 
@@ -478,6 +479,7 @@ impl Target {
         let mut safe_points = SafePoints::new(&self.files, &self.mappings);
         let began = Instant::now();
         let mut why = "none could be stopped".to_owned();
+        let [mut pause, longest] = SEARCH_PAUSES;
         while began.elapsed() < SEARCH_LIMIT {
             let threads =
                 process::threads(self.pid).map_err(|_| Refused::Gone { pid: self.pid })?;
@@ -512,7 +514,8 @@ impl Target {
                     Err(danger) => why = danger,
                 }
             }
-            std::thread::sleep(SEARCH_PAUSE);
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(longest);
         }
         Err(Refused::NoSafePoint {
             pid: self.pid,
@@ -525,6 +528,38 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A process that waits inside of `system` is at no safe point. It is stopped some tens of times within the second.
+    #[test]
+    fn a_process_at_no_safe_point_is_not_stopped_all_the_while() {
+        // SAFETY: the child calls one function, and ends.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            // SAFETY: a text that ends with a zero.
+            unsafe { libc::system(c"sleep 60".as_ptr()) };
+            // SAFETY: the end of this process.
+            unsafe { libc::_exit(0) };
+        }
+        let children = || process::family(pid).len() > 1;
+        while !children() {
+            std::thread::sleep(SEARCH_PAUSES[0]);
+        }
+        let target = Target::open(pid).expect("our own child");
+        let refused = target.visit(&seccomp::counts(pid)).err();
+        let switches = process::status(pid, "voluntary_ctxt_switches");
+        for child in process::family(pid) {
+            // SAFETY: what was made for this.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+        // SAFETY: our own child.
+        unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+        assert!(
+            matches!(refused, Some(Refused::NoSafePoint { .. })),
+            "{refused:?}"
+        );
+        let switches: u64 = switches.expect("a number").parse().expect("a number");
+        assert!(switches < 300, "{switches}");
+    }
 
     /// Between its first instruction and its program's the loader maps the libraries.
     #[test]
