@@ -99,6 +99,8 @@ pub struct Timed {
     opened: HashSet<Function>,
     /// Functions that were called, whether theirs were or not.
     seen: HashSet<Function>,
+    /// Functions whose calls would have been seen.
+    reached: HashSet<Function>,
 }
 
 impl Timed {
@@ -106,11 +108,28 @@ impl Timed {
     pub fn of(table: &SiteTable, planted: &[u32], called: impl Iterator<Item = u32>) -> Timed {
         let called: HashSet<u32> = called.collect();
         let site = |id: &u32| &table.sites[*id as usize];
-        Timed {
+        let mut timed = Timed {
             opened: called.iter().filter_map(|id| site(id).holder()).collect(),
             seen: called.iter().map(|id| site(id).called()).collect(),
             planted: planted.iter().copied().collect(),
             called,
+            reached: HashSet::new(),
+        };
+        timed.reach(table);
+        timed
+    }
+
+    /// What a timed call leads to would have been seen; and all that is called there alone.
+    fn reach(&mut self, table: &SiteTable) {
+        loop {
+            let sites = (0..).zip(&table.sites);
+            let timed = sites.filter(|&(id, site)| self.times(id, site));
+            let found: Vec<Function> = timed.map(|(_, site)| site.called()).collect();
+            let before = self.reached.len();
+            self.reached.extend(found);
+            if self.reached.len() == before {
+                return;
+            }
         }
     }
 
@@ -119,15 +138,17 @@ impl Timed {
         self.called.contains(&id)
     }
 
-    /// Whether a call of the site would have been timed, as far as that is known. It would if the site was called, or
-    /// if its function never ran. It also would if other sites of its function were called and this one was hooked,
-    /// because every site of an expanded function is hooked.
+    /// Whether a call of the site would have been timed, as far as that is known. It would if the site was called. It would if its
+    /// function never ran, which is known where a timed call leads to it. It also would if other sites of its function were called and this
+    /// one was hooked, because every site of an expanded function is hooked.
     pub fn times(&self, id: u32, site: &Site) -> bool {
         if self.called(id) {
             return true;
         }
         match site.holder() {
-            Some(holder) if !self.opened.contains(&holder) => !self.seen.contains(&holder),
+            Some(holder) if !self.opened.contains(&holder) => {
+                !self.seen.contains(&holder) && self.reached.contains(&holder)
+            }
             _ => self.planted.contains(&id),
         }
     }
@@ -187,5 +208,15 @@ mod tests {
         );
         let never_ran = Timed::of(&table, &[0, 1, 3], [0].into_iter());
         assert_eq!([0, 1, 2, 3].map(|id| times(&never_ran, id)), [true; 4]);
+    }
+
+    /// f calls h by a jump that nobody times, and h calls i, which calls k. Another recording has calls in h alone: whether h ran is not
+    /// known.
+    #[test]
+    fn what_nobody_would_have_seen_is_not_taken_for_never_run() {
+        let table = sites(&[("f+0x1", "g"), ("h+0x1", "i"), ("i+0x1", "k")]);
+        let one = Timed::of(&table, &[0], [0].into_iter());
+        let times = [0, 1, 2].map(|id| one.times(id, &table.sites[id as usize]));
+        assert_eq!(times, [true, false, false]);
     }
 }

@@ -125,6 +125,7 @@ mod tests {
             value,
             se: 1.0,
             df: 100.0,
+            drift: crate::comparison::fieller::Drift::default(),
         };
         let pair = Pair {
             before: estimate(100.0),

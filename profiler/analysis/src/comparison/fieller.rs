@@ -11,6 +11,27 @@ pub struct Estimate {
     pub se: f64,
     /// Degrees of freedom of that.
     pub df: f64,
+    /// How much stretches of the recording differ.
+    pub drift: Drift,
+}
+
+/// Variances of an estimate, if all of a recording were off as one of its stretches is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Drift {
+    /// As stretches differ.
+    pub between: f64,
+    /// As stretches would differ if nothing lasted longer than a block. The expectation of both is the same without drift.
+    pub within: f64,
+}
+
+impl Drift {
+    /// Of an estimate that is this many times as large.
+    pub fn times(self, factor: f64) -> Drift {
+        Drift {
+            between: self.between * factor * factor,
+            within: self.within * factor * factor,
+        }
+    }
 }
 
 /// Chance that an interval misses the true value.
@@ -94,7 +115,12 @@ mod tests {
     use super::*;
 
     fn pair(before: (f64, f64), after: (f64, f64)) -> Pair {
-        let estimate = |(value, se)| Estimate { value, se, df: 1e6 };
+        let estimate = |(value, se)| Estimate {
+            value,
+            se,
+            df: 1e6,
+            drift: Drift::default(),
+        };
         Pair {
             before: estimate(before),
             after: estimate(after),

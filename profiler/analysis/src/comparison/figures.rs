@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::block::{Block, cell_start};
-use super::fieller::Estimate;
+use super::fieller::{Drift, Estimate};
 
 /// Number of bootstrap draws of the blocks.
 const DRAWS: usize = 400;
@@ -15,6 +15,8 @@ const BLOCKS_FEW: f64 = 6.0;
 const CORRELATION_MAX: f64 = 0.9;
 /// Degrees of freedom of an error, at least.
 const DF_MIN: f64 = 2.0;
+/// Stretches of a recording that are compared for drift. Each has at least two blocks, or there is no estimate.
+pub(super) const STRETCHES: usize = 4;
 
 /// A recording's blocks and their sum.
 #[derive(Debug)]
@@ -144,10 +146,18 @@ impl Recorded {
                     let own = block.histogram.range(border..).map(|(_, count)| count);
                     own.sum::<f64>() - (1.0 - quantile) * block.intervals
                 });
-                (above >= ABOVE_MIN).then(|| Estimate {
-                    value,
-                    se: se * beyond.alike.sqrt(),
-                    df: beyond.df,
+                (above >= ABOVE_MIN).then(|| {
+                    let se = se * beyond.alike.sqrt();
+                    let drift = match beyond.se {
+                        0.0 => Drift::default(),
+                        own => beyond.drift.times(se / own),
+                    };
+                    Estimate {
+                        value,
+                        se,
+                        df: beyond.df,
+                        drift,
+                    }
                 })
             })
             .collect()
@@ -161,6 +171,7 @@ struct Error {
     /// By how much the variance is larger than that of independent blocks.
     alike: f64,
     df: f64,
+    drift: Drift,
 }
 
 impl Error {
@@ -175,6 +186,7 @@ impl Error {
                 se: f64::INFINITY,
                 alike: 1.0,
                 df: 1.0,
+                drift: Drift::default(),
             };
         }
         let found = correlation(values);
@@ -186,6 +198,7 @@ impl Error {
             se: (squares * blocks / (blocks - 1.0) * alike).sqrt(),
             alike,
             df: (blocks / alike - 1.0).max(DF_MIN),
+            drift: drift(values),
         }
     }
 
@@ -195,8 +208,33 @@ impl Error {
             value,
             se: self.se * factor,
             df: self.df,
+            drift: self.drift.times(factor),
         }
     }
+}
+
+/// How much stretches of a recording differ, of an analysis of variance (Searle, Casella and McCulloch 1992, "Variance components", section
+/// 3.6), for the sum over all blocks. A server's pace that wanders does so at all lengths of time: what minutes differ by, runs differ by, too.
+fn drift(values: &[f64]) -> Drift {
+    let each = values.len() / STRETCHES;
+    if each < 2 {
+        return Drift::default();
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let squares = |values: &[f64]| {
+        let middle = mean(values);
+        let off = values.iter().map(|value| (value - middle).powi(2));
+        off.sum::<f64>()
+    };
+    let stretches = values.chunks_exact(each).take(STRETCHES);
+    let means: Vec<f64> = stretches.clone().map(mean).collect();
+    let between = squares(&means) / (STRETCHES - 1) as f64;
+    let within = stretches.map(squares).sum::<f64>() / (STRETCHES * (each - 1)) as f64;
+    let of_means = Drift {
+        between,
+        within: within / each as f64,
+    };
+    of_means.times(values.len() as f64)
 }
 
 /// Correlation of each value with the next, of values around zero.

@@ -1,7 +1,7 @@
 //! The load on both sides: its rate, its concurrency, and its mix of classes.
 
 use super::block::{Block, ClassTime};
-use super::fieller::{Beyond, Estimate, Pair};
+use super::fieller::{Beyond, Drift, Estimate, Pair};
 use super::sides::{self, Side};
 use super::student;
 
@@ -60,6 +60,7 @@ impl SidesLoad {
             value: figure.value * SECOND_NS,
             se: figure.se * SECOND_NS,
             df: figure.df,
+            drift: figure.drift.times(SECOND_NS),
         };
         let timed = |block: &Block| block.length_ns;
         let in_flight = |block: &Block| match block.intervals {
@@ -131,6 +132,7 @@ impl Mix {
             value: parts[at],
             se: variances[at].sqrt(),
             df,
+            drift: Drift::default(),
         };
         let shares = |side: &[ClassTime]| -> Vec<f64> {
             let all: f64 = side.iter().map(|one| one.intervals).sum();
@@ -153,7 +155,7 @@ impl Mix {
 
     /// Whether the mix moves the mean, by enough to matter and beyond chance.
     pub fn is_another(&self) -> bool {
-        let Estimate { value, se, df } = self.mix_ns;
+        let Estimate { value, se, df, .. } = self.mix_ns;
         let is_sure = student::two_sided(value / se, df) < MISSES;
         is_sure && value.abs() > MIX_MIN * self.mean_ns
     }

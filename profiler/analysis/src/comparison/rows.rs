@@ -1,9 +1,9 @@
 //! The comparison, row by row, with a verdict on each.
 
-use super::fieller::{Estimate, Pair};
+use super::fieller::{Drift, Estimate, Pair};
 use super::figures::Recorded;
 use super::hochberg;
-use super::load::{Another, SidesLoad};
+use super::load::{Another, Mix, SidesLoad};
 use super::parts::{PROCESSOR, Parts};
 use super::sides::{self, Side};
 
@@ -207,32 +207,38 @@ pub fn rows(
     rows
 }
 
+/// The mean that the classes of `before` would have in their new mix; it is not known better than the mean itself.
+fn of_same_mix(mix: &Mix, mean: &Pair) -> Row {
+    let Estimate { value, se, df, .. } = mix.within_ns;
+    let (of_mean, within) = (mean.before.se.hypot(mean.after.se), (se, df));
+    let (se, df) = match of_mean > se {
+        true => (of_mean, mean.df),
+        false => within,
+    };
+    let estimate = |value, se| Estimate {
+        value,
+        se,
+        df,
+        drift: Drift::default(),
+    };
+    let before = estimate(mix.mean_ns, 0.0);
+    let after = estimate(mix.mean_ns + value, se);
+    let pair = Pair { before, after, df };
+    Row::new(What::MeanOfSameMix, Of::All, Some(pair))
+}
+
 fn latency(sides: &[Side; 2], load: Option<&SidesLoad>, circumstances: &Circumstances) -> Vec<Row> {
     let has_latencies = sides.iter().flatten().all(|run| run.has_latencies);
+    let mean = sides::pair(sides, |run| Some(run.mean()));
     let mut rows = vec![
-        Row::new(
-            What::Mean,
-            Of::All,
-            sides::pair(sides, |run| Some(run.mean())),
-        ),
+        Row::new(What::Mean, Of::All, mean),
         Row::new(What::Sd, Of::All, sides::pair(sides, |run| Some(run.sd()))),
     ];
     if let Some(mix) = load.and_then(|load| load.mix.as_ref())
         && mix.is_another()
+        && let Some(mean) = mean
     {
-        let Estimate { se, df, .. } = mix.within_ns;
-        let before = Estimate {
-            value: mix.mean_ns,
-            se: 0.0,
-            df,
-        };
-        let after = Estimate {
-            value: mix.mean_ns + mix.within_ns.value,
-            se,
-            df,
-        };
-        let pair = Pair { before, after, df };
-        rows.push(Row::new(What::MeanOfSameMix, Of::All, Some(pair)));
+        rows.push(of_same_mix(mix, &mean));
     }
     let quantiles = PERCENTILES.map(|(_, quantile)| quantile);
     let of_run = |run: &Recorded| run.percentiles(&quantiles);

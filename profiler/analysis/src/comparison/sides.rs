@@ -2,14 +2,17 @@
 //!
 //! The blocks of a recording do not show how much one run differs from the next. With several recordings a side, the
 //! spread between them does: pooled over both sides, as a fraction of the figure, and at least the blocks' spread.
-//! With one recording a side, [`RUN_SPREAD`] is assumed.
+//! With one recording a side it is taken from stretches of the recordings, and is [`RUN_SPREAD`] at least.
 
-use super::fieller::{Estimate, Pair};
-use super::figures::Recorded;
+use super::fieller::{Drift, Estimate, Pair};
+use super::figures::{Recorded, STRETCHES};
 
-/// Standard deviation between runs of the same program under the same load, as a fraction, where one recording a side does not show it. It is
-/// an assumption, and the comparison states it.
+/// Standard deviation between runs of the same program under the same load, as a fraction, where stretches of one recording a side show a
+/// smaller one. It is an assumption, and the comparison states it.
 pub const RUN_SPREAD: f64 = 0.01;
+
+/// Stretches drift if their variance is this many times that of independent blocks: by chance they do once in five times.
+const DRIFTS: f64 = 1.5;
 
 /// Recordings of one side.
 pub type Side = Vec<Recorded>;
@@ -21,11 +24,11 @@ pub fn pair(sides: &[Side; 2], figure: impl Fn(&Recorded) -> Option<Estimate>) -
     if before.is_empty() || after.is_empty() {
         return None;
     }
-    let spread = Spread::of(&[&before, &after]);
+    let spread = Spread::of(&[&before, &after]).unwrap_or_else(|| Spread::within(&before, &after));
     let [before, after] = [side(&before, &spread), side(&after, &spread)];
-    let df = match &spread {
-        Some(spread) => spread.df,
-        None => together(&before, &after),
+    let df = match spread.is_of_runs {
+        true => spread.df,
+        false => together(&before, &after, &spread),
     };
     // A figure that is nought everywhere has no error, and nothing to tell.
     let df = df.max(1.0);
@@ -37,9 +40,35 @@ struct Spread {
     /// Variance between runs, as a fraction of the square of the mean.
     variance: f64,
     df: f64,
+    /// Seen between runs; otherwise between stretches of one, and added to the error within it.
+    is_of_runs: bool,
 }
 
 impl Spread {
+    /// One run a side: as much as stretches of both differ.
+    fn within(before: &[Estimate], after: &[Estimate]) -> Spread {
+        let runs = || before.iter().chain(after);
+        let seen = runs().filter(|run| run.value != 0.0);
+        let drifts = seen.map(|run| run.drift.times(1.0 / run.value));
+        let (between, within) = drifts.fold((0.0, 0.0), |(between, within), drift| {
+            (between + drift.between, within + drift.within)
+        });
+        let runs = runs().count() as f64;
+        let seen = match between > DRIFTS * within {
+            true => (between - within) / runs,
+            false => 0.0,
+        };
+        let assumed = RUN_SPREAD.powi(2);
+        Spread {
+            variance: seen.max(assumed),
+            df: match seen > assumed {
+                true => runs * (STRETCHES - 1) as f64,
+                false => f64::INFINITY,
+            },
+            is_of_runs: false,
+        }
+    }
+
     /// Pooled over the sides; nothing where none has several.
     fn of(sides: &[&[Estimate]]) -> Option<Spread> {
         let (mut squares, mut df) = (0.0, 0.0);
@@ -54,6 +83,7 @@ impl Spread {
         (df > 0.0).then(|| Spread {
             variance: squares / df,
             df,
+            is_of_runs: true,
         })
     }
 }
@@ -63,30 +93,31 @@ fn mean(runs: &[Estimate]) -> f64 {
 }
 
 /// The mean of a side's runs.
-fn side(runs: &[Estimate], spread: &Option<Spread>) -> Estimate {
+fn side(runs: &[Estimate], spread: &Spread) -> Estimate {
     let number = runs.len() as f64;
     let value = mean(runs);
     let within = runs.iter().map(|run| run.se.powi(2)).sum::<f64>() / number.powi(2);
-    let between = match spread {
-        Some(spread) => spread.variance,
-        None => RUN_SPREAD.powi(2),
-    };
-    let between = between * value * value / number;
-    let variance = match spread {
-        Some(_) => between.max(within),
-        None => between + within,
+    let between = spread.variance * value * value / number;
+    let variance = match spread.is_of_runs {
+        true => between.max(within),
+        false => between + within,
     };
     Estimate {
         value,
         se: variance.sqrt(),
         df: runs.iter().map(|run| run.df).sum(),
+        drift: Drift::default(),
     }
 }
 
-/// Degrees of freedom of a difference (Welch 1947; Satterthwaite 1946).
-fn together(before: &Estimate, after: &Estimate) -> f64 {
+/// Degrees of freedom of a difference (Welch 1947; Satterthwaite 1946), of which a part is how much stretches differ.
+fn together(before: &Estimate, after: &Estimate, spread: &Spread) -> f64 {
     let [own, other] = [before, after].map(|side| side.se.powi(2));
-    let each = own * own / before.df + other * other / after.df;
+    let drifts = [before, after].map(|side| spread.variance * side.value.powi(2));
+    let drift = drifts[0] + drifts[1];
+    let each = (own - drifts[0]).powi(2) / before.df
+        + (other - drifts[1]).powi(2) / after.df
+        + drift * drift / spread.df;
     let df = (own + other).powi(2) / each;
     if df.is_finite() {
         df

@@ -14,11 +14,11 @@
 //! and linkage tables. Refinement times the calls along it at once, and reports name it.
 //!
 //! ```text
-//! due    which intervals are looked at, and when again
-//! held   their stacks, until they have ended
-//! look   the stack of a thread
-//! subject     what is looked at: intervals, or work for those with keys
-//! paths  the functions on it
+//! due          which intervals are looked at, and when again
+//! open_stacks  their stacks, until they have ended
+//! stack_read   the stack of a thread
+//! subject      what is looked at: intervals, or work for those with keys
+//! paths        the functions on it
 //! ```
 
 mod due;
