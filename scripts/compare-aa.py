@@ -5,7 +5,7 @@ other, and every verdict "better" or "worse" is false, for nothing was changed.
 usage: compare-aa.py EVENKEEL PAIRS RECORDING...
        compare-aa.py EVENKEEL PAIRS --planted BEFORE AFTER FINDING
        compare-aa.py EVENKEEL PAIRS --runs RECORDING...
-       compare-aa.py --simulate FOLDER
+       compare-aa.py --simulate FOLDER [INTERVALS]
 
 Prints a table in Markdown: of each recording, the pairs compared and in how many of them any row of a family has a false verdict. With
 `--planted BEFORE AFTER FINDING`, pieces of two recordings of a program with a planted change are compared, and those are counted in which the
@@ -189,18 +189,20 @@ def chunk(tag, body):
     return head + struct.pack("<I", zlib.crc32(body, zlib.crc32(tag))) + body
 
 
-def simulate(path, name, seed, flush):
+def simulate(path, name, seed, flush, intervals):
     meta = {"target": "server", "interval": "request", "root": "request", "root_height": 2, "ticks_per_ns": 1.0, "outer_256": 0,
-            "inner_256": 0, "unpatched": [], "warnings": [], "complete": True}
-    out = [b"EVENKEEL" + struct.pack("<II", 3, 0), chunk(b"M", json.dumps(meta).encode())]
+            "inner_256": 0, "unpatched": [], "warnings": [], "complete": True,
+            "started": {"ticks": 0, "unix_ns": 0}}
+    out = [b"EVENKEEL" + struct.pack("<II", 7, 0), chunk(b"M", json.dumps(meta).encode())]
     for at, callee in enumerate(("parse", "flush")):
-        site = {"id": at, "callee": callee, "caller": "request", "site": f"request+{at:#x}", "file": None, "line": None, "kind": "call",
+        site = {"id": at, "callee": callee, "caller": "request", "callee_file": "", "caller_file": "",
+                "address": at, "site": f"request+{at:#x}", "file": None, "line": None, "kind": "call",
                 "height": 0}
         out.append(chunk(b"S", json.dumps(site).encode()))
     out.append(chunk(b"R", struct.pack("<II", 1, 2)))
     server = Server(name, seed, flush)
     now, records = 1_000_000, []
-    for at in range(INTERVALS):
+    for at in range(intervals):
         own, parse, wait = server.interval(at)
         now += int(1_000_000 * server.random.expovariate(1))
         records.append((now, 3, BEGIN))
@@ -224,10 +226,10 @@ def simulate(path, name, seed, flush):
 def main():
     words = sys.argv[1:]
     if words[:1] == ["--simulate"]:
-        folder = Path(words[1])
+        folder, intervals = Path(words[1]), int(words[2]) if len(words) > 2 else INTERVALS
         for seed, name in enumerate(("steady", "drifting", "two-speeds", "heavy-tailed", "preempted")):
-            simulate(folder / f"{name}.keel", name, seed, 1.0)
-            simulate(folder / f"{name}-changed.keel", name, 100 + seed, 1.2)
+            simulate(folder / f"{name}.keel", name, seed, 1.0, intervals)
+            simulate(folder / f"{name}-changed.keel", name, 100 + seed, 1.2, intervals)
         return
     if len(words) < 3:
         sys.exit(__doc__)

@@ -195,3 +195,26 @@ fn recordings_of_sums() {
         .ended(2)
         .said(&["--summary"]);
 }
+
+/// The recordings of `scripts/compare-aa.py` are of the format that is read: a changed server is told from itself.
+#[test]
+fn the_script_that_counts_false_verdicts_writes_recordings() {
+    let place = Place::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/compare-aa.py");
+    let ran = std::process::Command::new("python3")
+        .args([script, "--simulate"])
+        .arg(place.file(""))
+        .arg("12000")
+        .output()
+        .expect("python3");
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    let words = ["steady.keel", "steady-changed.keel"];
+    let comparison = compared(&place, &words);
+    let findings = rows(&comparison, "finding");
+    let mut flush = findings.iter().filter(|row| row["function"] == "flush");
+    assert!(flush.any(|row| row["verdict"] == "worse"), "{findings:#?}");
+}

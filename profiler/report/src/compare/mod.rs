@@ -260,8 +260,8 @@ fn warnings(input: &Input<'_>) -> Vec<String> {
     }
     if input.sides.iter().all(|side| side.len() == 1) {
         warnings.push(format!(
-            "One recording a side cannot tell more than that these two runs differ: how much equal runs differ is assumed ({}). Several a side tell: \
-             evenkeel compare before*.keel -- after*.keel",
+            "One recording a side cannot tell more than that these two runs differ: equal runs are taken to differ as parts of one do, and by {} at \
+             least. Several a side tell: evenkeel compare before*.keel -- after*.keel",
             crate::units::percent(evenkeel_analysis::comparison::sides::RUN_SPREAD)
         ));
     }
