@@ -245,8 +245,7 @@ unsafe fn module(info: &libc::dl_phdr_info, pass: &Pass<'_>) {
         for range in &tables.relocations {
             let mut at = range.start;
             while at + RELA_BYTES <= range.end {
-                let choose = |word: &AtomicU64, next: &Next| (pass.choose)(word, next, &whole, file);
-                import(at, bias, &tables, &whole, &read_only, (&pass.names, &choose));
+                import(at, bias, &tables, &whole, &read_only, (pass, file));
                 at += RELA_BYTES;
             }
         }
@@ -289,7 +288,7 @@ unsafe fn import(
     tables: &Tables,
     module: &Range<u64>,
     read_only: &Option<Range<u64>>,
-    (names, choose): (&Names, &dyn Fn(&AtomicU64, &Next) -> Option<u64>),
+    (pass, file): (&Pass<'_>, &[u8]),
 ) {
     // SAFETY: an entry of the module's tables; `Rela { offset, info, addend }` and `Sym { name, .. }`.
     unsafe {
@@ -305,7 +304,7 @@ unsafe fn import(
         }
         let name = (symbol as *const u32).read();
         let name = (tables.names + u64::from(name)) as *const u8;
-        if !names.may_have(name) {
+        if !pass.names.may_have(name) {
             return;
         }
         let is_of = |next: &&Next| next.is_replaced() && is_same(next.name(), name);
@@ -313,7 +312,7 @@ unsafe fn import(
             return;
         };
         let word = &*(place as *const AtomicU64);
-        let Some(value) = choose(word, next) else {
+        let Some(value) = (pass.choose)(word, next, module, file) else {
             return;
         };
         let guarded = read_only
