@@ -14,6 +14,16 @@ use evenkeel_report::fit::wrap;
 /// Columns of a line of the book.
 const COLUMNS: usize = 116;
 
+/// Patterns that fire in tests with real servers, and the tests.
+const BY_TESTS: [(&str, &str, &str); 2] = [
+    ("ZooKeeper", "forcing the log", "cli/tests/java_servers.rs"),
+    (
+        "Kafka",
+        "waiting for a forced log",
+        "cli/tests/java_servers.rs",
+    ),
+];
+
 /// By pattern of a server: what proves it.
 type Proofs = BTreeMap<String, Vec<String>>;
 
@@ -33,6 +43,10 @@ fn proofs(server: &Server) -> Proofs {
         if let Some(pattern) = case.expected.filter(|_| is_reproduced) {
             proofs.entry(pattern).or_default().push(format!("`{name}`"));
         }
+    }
+    for (_, pattern, test) in BY_TESTS.iter().filter(|(of, ..)| *of == server.server) {
+        let known = proofs.entry((*pattern).to_owned()).or_default();
+        known.push(format!("the test `{test}`"));
     }
     let recordings = proofs::RECORDINGS.iter();
     for (name, _, patterns) in recordings.filter(|(_, of, _)| *of == server.server) {
@@ -56,8 +70,8 @@ fn page(server: &Server) -> String {
         &mut page,
         &format!(
             "What makes {} slow now and then, how to see it without Evenkeel, and what helps. Remedies come from the safest to the most costly. \
-             This page is made from `profiler/report/advice/{}`, with which a report explains its findings. {proved} of its {} patterns \
-             are proved: the problem was reproduced on a stock server, and the report named it. `make test-advice` reproduces them.",
+             This page is made from `profiler/report/advice/{}`, which reports quote. A pattern is proved if its problem was reproduced on a \
+             stock server and the report named it (`make test-advice`). Proved are {proved} of {}.",
             server.server,
             file(server),
             server.patterns.len()
