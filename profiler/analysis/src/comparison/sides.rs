@@ -164,4 +164,30 @@ mod tests {
         assert!((pair.before.se - 1.0).abs() < 1e-9);
         assert!(pair.p() > 0.4);
     }
+
+    /// A run of four stretches with these means, each of four blocks that are 2 above and below in turn.
+    fn wandering(means: [f64; 4]) -> Recorded {
+        let off = [2.0, -2.0, 2.0, -2.0];
+        let blocks = means.into_iter().flat_map(|mean| off.map(|off| mean + off));
+        let blocks = blocks.map(|mean| Block {
+            intervals: 10.0,
+            latency_ns: 10.0 * mean,
+            ..Block::default()
+        });
+        Recorded::new(blocks.collect(), true)
+    }
+
+    /// Runs of 101 and 107. Where their stretches differ by as much, that is no difference; `DRIFTS` has its test in
+    /// `a_fifth_is_found`, which fails where chance counts as drift.
+    #[test]
+    fn what_stretches_differ_by_runs_differ_by() {
+        let p = |before, after| {
+            let sides = [vec![wandering(before)], vec![wandering(after)]];
+            pair(&sides, |run| Some(run.mean())).unwrap().p()
+        };
+        let wandering = p([100.0, 102.0, 98.0, 104.0], [108.0, 104.0, 110.0, 106.0]);
+        assert!(wandering > 0.05, "{wandering}");
+        let steady = p([101.0; 4], [107.0; 4]);
+        assert!(steady < 0.01, "{steady}");
+    }
 }
