@@ -1,11 +1,11 @@
 //! How soon the right finding is there: `cargo bench -p evenkeel --bench answer [-- SECONDS [RUNS] [SUBJECT..]]`.
 //!
 //! Each subject is a server or a program whose cause of slow intervals is known, under a steady load. A session attaches to it, with its
-//! defaults and again with `--sampling uniform`. Once a second `evenkeel snapshot` asks for the first finding. Printed are:
+//! defaults and again with `--sampling uniform`. Once a second `evenkeel snapshot` asks for the first finding. Columns:
 //!
-//! - the time until it is right: it or what was seen inside of it is one of the subject's causes;
-//! - the time from which on it stays right;
-//! - its share after 10, 30 and 60 seconds, with its standard error as the report has it.
+//! - *right from*: when it was right first. It, or a function that was seen inside of it, is one of the subject's causes.
+//! - *stays from*: when it was wrong last.
+//! - The other columns have its share after 10, 30 and 60 seconds, with the report's standard error.
 //!
 //! Times are those of the snapshots, so they are known to about a second. `-` means that it never was.
 

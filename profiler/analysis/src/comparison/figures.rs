@@ -213,8 +213,8 @@ impl Error {
     }
 }
 
-/// How much stretches of a recording differ, of an analysis of variance (Searle, Casella and McCulloch 1992, "Variance components", section
-/// 3.6), for the sum over all blocks. A server's pace that wanders does so at all lengths of time: what minutes differ by, runs differ by, too.
+/// How much stretches of a recording differ, for the sum over all blocks. It is an analysis of variance (Searle, Casella and McCulloch 1992,
+/// "Variance components", section 3.6). A server's pace wanders at all lengths of time: runs differ by what minutes differ by.
 fn drift(values: &[f64]) -> Drift {
     let each = values.len() / STRETCHES;
     if each < 2 {
