@@ -5,7 +5,8 @@
 //!
 //! - *right from*: when it was right first. It, or a function that was seen inside of it, is one of the subject's causes.
 //! - *stays from*: when it was wrong last.
-//! - The other columns have its share after 10, 30 and 60 seconds, with the report's standard error.
+//! - Three columns have its share after 10, 30 and 60 seconds, with the report's standard error.
+//! - The last has the last first finding.
 //!
 //! Times are those of the snapshots, so they are known to about a second. `-` means that it never was.
 
@@ -32,6 +33,7 @@ struct Answer {
     right: bool,
     share: f64,
     se: f64,
+    headline: String,
 }
 
 fn main() {
@@ -114,6 +116,7 @@ fn answer(profile: &Value, at: f64, causes: &[&str]) -> Option<Answer> {
         right: named.any(|name| name.as_str().is_some_and(|name| causes.contains(&name))),
         share: finding["share"].as_f64()?,
         se: finding["se"].as_f64()?,
+        headline: finding["headline"].as_str()?.to_owned(),
     })
 }
 
@@ -135,5 +138,6 @@ fn row(answers: &[Answer]) -> String {
         });
         let _ = write!(row, " {share:>14}");
     }
-    row
+    let last = answers.last().map_or("", |answer| &answer.headline);
+    row + "  " + last
 }
