@@ -44,7 +44,8 @@ fn spawn(command: &mut Command) -> Child {
     command.spawn().expect("the load's command")
 }
 
-/// PostgreSQL with its defaults, pgbench's TPC-B, 16 clients: commits wait for the log's write and sync.
+/// PostgreSQL with its defaults, pgbench's TPC-B, 16 clients, 20 branches: commits wait for the log's write and sync, and others meanwhile for
+/// the row of a branch.
 struct Postgres(RunningPostgreSql);
 
 impl Postgres {
@@ -66,6 +67,7 @@ impl Postgres {
 impl Subject for Postgres {
     fn causes(&self) -> &'static [&'static str] {
         &[
+            "XactLockTableWait",
             "XLogFlush",
             "XLogWrite",
             "issue_xlog_fsync",
