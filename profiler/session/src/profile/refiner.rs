@@ -108,9 +108,10 @@ pub(crate) struct Refiner {
     pub(crate) plan: Plan,
     /// Functions whose calls lie directly below the root.
     pub(crate) scope: Vec<Location>,
-    /// Where intervals have keys: the functions that work for one, or those that the interval lies in where none is known. What is done
-    /// in them is done for an interval.
-    pub(crate) works: Option<Vec<Location>>,
+    /// The interval has keys.
+    is_keyed: bool,
+    /// Functions that do the work of intervals with keys.
+    works: Vec<Location>,
     pub(crate) known: Known,
     pub(crate) search: Search,
     /// Hooked entries whose agents may yet refuse them.
@@ -132,7 +133,8 @@ impl Refiner {
             limits,
             plan: Plan::new("", 0),
             scope: Vec::new(),
-            works: None,
+            is_keyed: false,
+            works: Vec::new(),
             known: Known::default(),
             search: Search::default(),
             entries: Vec::new(),

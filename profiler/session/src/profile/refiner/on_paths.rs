@@ -112,13 +112,16 @@ impl SlowPaths {
 impl Refiner {
     /// Takes in a stack of a slow interval.
     pub(crate) fn note_slow(&mut self, stack: &SlowStack) {
-        let begin = self.works.as_ref().unwrap_or(&self.scope);
-        self.slow_paths.add(stack, begin);
+        let begin = self.begin_paths().to_vec();
+        self.slow_paths.add(stack, &begin);
     }
 
-    /// The functions with which a path of calls may begin.
+    /// The functions with which a path of calls may begin. Around those that do the work of intervals with keys is an event loop.
     pub(crate) fn begin_paths(&self) -> &[Location] {
-        self.works.as_ref().unwrap_or(&self.scope)
+        match self.is_keyed {
+            true => &self.works,
+            false => &self.scope,
+        }
     }
 
     /// The calls to time in which slow intervals were seen.

@@ -31,17 +31,9 @@ impl From<Refused> for Error {
     }
 }
 
-fn has_role(boundaries: &[Boundary], role: Role) -> bool {
-    let mut boundaries = boundaries.iter();
-    boundaries.any(|boundary| boundary.meaning.role == role)
-}
-
-/// The function that works for an interval whose key a boundary shows, if the instruction names it.
-fn works(boundary: &Boundary) -> Option<u64> {
-    if boundary.meaning.role != Role::Work {
-        return None;
-    }
-    match &boundary.place {
+/// The function that is called at a place, if the instruction names it.
+fn function_at(place: &Place) -> Option<u64> {
+    match place {
         Place::Entry(entry, _) => Some(*entry),
         Place::Site(site) => match site.callee {
             Callee::Function(entry) => Some(entry),
@@ -81,18 +73,6 @@ impl Refiner {
         let entries = interval.scope.iter();
         let scope: Vec<Location> = entries.map(|&entry| Location::new(index, entry)).collect();
         self.scope.extend(&scope);
-        if has_role(&interval.boundaries, Role::BeginKeyed) {
-            let named = named.iter().flat_map(|hooked| &hooked.boundaries);
-            let works = interval.boundaries.iter().chain(named).filter_map(works);
-            let works = works.map(|entry| Location::new(index, entry));
-            let begin = self.works.get_or_insert_default();
-            begin.extend(works);
-            if begin.is_empty() {
-                begin.extend(&scope);
-            }
-            begin.sort_unstable();
-            begin.dedup();
-        }
         self.plant_first(&scope, index, code);
         self.plan.touch();
         Ok(())
@@ -120,8 +100,15 @@ impl Refiner {
                 },
                 why,
             })?;
-            if boundary.meaning.role == Role::Gate {
-                code.arena.control().gated.store(1, Release);
+            match boundary.meaning.role {
+                Role::Gate => code.arena.control().gated.store(1, Release),
+                Role::BeginKeyed => self.is_keyed = true,
+                Role::Work => {
+                    let works = function_at(&boundary.place);
+                    self.works
+                        .extend(works.map(|entry| Location::new(index, entry)));
+                }
+                _ => {}
             }
         }
         Ok(())
