@@ -154,13 +154,17 @@ fn waits<'a>(tree: &VarianceTree<'_>, kept: &'a Exemplar) -> Vec<Waited<'a>> {
     waited.collect()
 }
 
+/// A node and those above it, up to the root.
+fn path_up(tree: &VarianceTree<'_>, node: u32) -> impl Iterator<Item = u32> {
+    let above = |&at: &u32| (at != ROOT).then(|| tree.paths.get(at).parent);
+    std::iter::successors(Some(node), above)
+}
+
 /// The crossings above a node, outermost first. Empty where the interval itself does not wait: its thread did something
 /// else.
 fn crossings(tree: &VarianceTree<'_>, node: u32) -> Vec<u32> {
-    let above = |&at: &u32| (at != ROOT).then(|| tree.paths.get(at).parent);
-    let path = std::iter::successors(Some(node), above);
     let is_crossing = |&at: &u32| tree.state(at).is_some_and(State::is_crossing);
-    let mut found: Vec<u32> = path.filter(is_crossing).collect();
+    let mut found: Vec<u32> = path_up(tree, node).filter(is_crossing).collect();
     found.reverse();
     let first = found.first().map(|&at| tree.paths.get(at).parent);
     let is_wait = first.is_some_and(|at| matches!(tree.state(at), Some(State::Waits(_))));
@@ -195,10 +199,8 @@ fn hops(tree: &VarianceTree<'_>, run: &[Piece]) -> BTreeMap<u32, Hop> {
 
 /// What a thread does at a node: the nearest function around it that explains something, or what it waits for.
 fn does(tree: &VarianceTree<'_>, node: u32) -> Option<String> {
-    let above = |&at: &u32| (at != ROOT).then(|| tree.paths.get(at).parent);
-    let path = std::iter::successors(Some(node), above);
     let is_own = |at: &u32| !tree.state(*at).is_some_and(State::is_crossing);
-    let mut names = path
+    let mut names = path_up(tree, node)
         .take_while(is_own)
         .filter_map(|at| match tree.state(at) {
             None | Some(State::Idle | State::Remote) => Some(tree.name(Part::Call(at))),
@@ -230,8 +232,7 @@ fn to_the_head(hops: BTreeMap<u32, Hop>, own: u64) -> Vec<Hop> {
 
 /// The finding to which a wait of the interval belongs: the one whose function is deepest around it.
 fn finding_of(findings: &[Finding], tree: &VarianceTree<'_>, wait: u32) -> Option<usize> {
-    let above = |&at: &u32| (at != ROOT).then(|| tree.paths.get(at).parent);
-    let path: Vec<String> = std::iter::successors(Some(wait), above)
+    let path: Vec<String> = path_up(tree, wait)
         .map(|at| tree.function(Part::Call(at)).to_string())
         .collect();
     let nearest = |finding: &Finding| {
