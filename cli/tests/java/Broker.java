@@ -2,13 +2,7 @@ import java.io.File;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.net.ServerSocket;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Properties;
-import java.util.Random;
-import java.util.concurrent.atomic.AtomicLong;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaRaftServer;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -24,10 +18,6 @@ import org.apache.kafka.metadata.storage.Formatter;
  * how many messages succeeded and failed.
  */
 public final class Broker {
-    static final AtomicLong DONE = new AtomicLong();
-    static final AtomicLong FAILED = new AtomicLong();
-    static volatile boolean ends;
-
     public static void main(String[] arguments) throws Exception {
         int port = freePort();
         KafkaRaftServer server = server(port);
@@ -37,22 +27,12 @@ public final class Broker {
             clients[i] = new Thread(() -> client(port));
             clients[i].start();
         }
-        while (DONE.get() < 100 && FAILED.get() == 0) {
+        while (Clients.DONE.get() < 100 && Clients.FAILED.get() == 0) {
             Thread.sleep(20);
         }
-        Thread neighbour = new Thread(Broker::neighbour);
-        neighbour.setDaemon(true);
-        neighbour.start();
-        System.out.println("ready");
-        File until = new File(System.getenv("UNTIL"));
-        while (!until.exists()) {
-            Thread.sleep(20);
-        }
-        ends = true;
-        for (Thread client : clients) {
-            client.join();
-        }
-        System.out.println(DONE + " done, " + FAILED + " failed");
+        Clients.startNeighbour();
+        Clients.untilTold(clients);
+        Clients.printCounts();
         Runtime.getRuntime().halt(0);
     }
 
@@ -85,23 +65,6 @@ public final class Broker {
         }
     }
 
-    static void neighbour() {
-        Random random = new Random(1);
-        ByteBuffer bytes = ByteBuffer.allocate(1 << 20);
-        try (FileChannel file = FileChannel.open(Path.of("neighbour"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-            while (!ends) {
-                for (int i = random.nextInt(8); i >= 0; i--) {
-                    bytes.clear();
-                    file.write(bytes, (long) i << 20);
-                }
-                file.force(false);
-                Thread.sleep(random.nextInt(30));
-            }
-        } catch (Exception e) {
-            FAILED.incrementAndGet();
-        }
-    }
-
     static void client(int port) {
         Properties properties = new Properties();
         properties.put("bootstrap.servers", "127.0.0.1:" + port);
@@ -111,13 +74,13 @@ public final class Broker {
         byte[] message = new byte[400];
         try (KafkaProducer<byte[], byte[]> producer =
                 new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer())) {
-            while (!ends) {
+            while (!Clients.ends) {
                 producer.send(new ProducerRecord<>("orders", message)).get();
-                DONE.incrementAndGet();
+                Clients.DONE.incrementAndGet();
             }
         } catch (Exception e) {
             e.printStackTrace();
-            FAILED.incrementAndGet();
+            Clients.FAILED.incrementAndGet();
         }
     }
 }

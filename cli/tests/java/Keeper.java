@@ -1,12 +1,6 @@
 import java.io.File;
 import java.net.InetSocketAddress;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
-import java.util.Random;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicLong;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.Watcher.Event.KeeperState;
 import org.apache.zookeeper.ZooDefs.Ids;
@@ -20,10 +14,6 @@ import org.apache.zookeeper.server.ZooKeeperServer;
  * it prints how many requests succeeded and failed.
  */
 public final class Keeper {
-    static final AtomicLong DONE = new AtomicLong();
-    static final AtomicLong FAILED = new AtomicLong();
-    static volatile boolean ends;
-
     public static void main(String[] arguments) throws Exception {
         ZooKeeperServer server = new ZooKeeperServer(new File("snapshots"), new File("log"), 2000);
         NIOServerCnxnFactory connections = new NIOServerCnxnFactory();
@@ -35,38 +25,11 @@ public final class Keeper {
             clients[i] = new Thread(() -> client(connections.getLocalPort(), node));
             clients[i].start();
         }
-        Thread neighbour = new Thread(Keeper::neighbour);
-        neighbour.setDaemon(true);
-        neighbour.start();
-        System.out.println("ready");
-        File until = new File(System.getenv("UNTIL"));
-        while (!until.exists()) {
-            Thread.sleep(20);
-        }
-        ends = true;
-        for (Thread client : clients) {
-            client.join();
-        }
+        Clients.startNeighbour();
+        Clients.untilTold(clients);
         connections.shutdown();
-        System.out.println(DONE + " done, " + FAILED + " failed");
+        Clients.printCounts();
         System.exit(0);
-    }
-
-    static void neighbour() {
-        Random random = new Random(1);
-        ByteBuffer bytes = ByteBuffer.allocate(1 << 20);
-        try (FileChannel file = FileChannel.open(Path.of("neighbour"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-            while (!ends) {
-                for (int i = random.nextInt(8); i >= 0; i--) {
-                    bytes.clear();
-                    file.write(bytes, (long) i << 20);
-                }
-                file.force(false);
-                Thread.sleep(random.nextInt(30));
-            }
-        } catch (Exception e) {
-            FAILED.incrementAndGet();
-        }
     }
 
     static void client(int port, String node) {
@@ -79,13 +42,13 @@ public final class Keeper {
             connected.await();
             byte[] data = new byte[400];
             keeper.create(node, data, Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
-            while (!ends) {
+            while (!Clients.ends) {
                 keeper.setData(node, data, -1);
-                DONE.incrementAndGet();
+                Clients.DONE.incrementAndGet();
             }
         } catch (Exception e) {
             e.printStackTrace();
-            FAILED.incrementAndGet();
+            Clients.FAILED.incrementAndGet();
         }
     }
 }

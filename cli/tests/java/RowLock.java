@@ -1,10 +1,8 @@
-import java.io.File;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.Statement;
 import java.util.Random;
-import java.util.concurrent.atomic.AtomicLong;
 import org.h2.tools.Server;
 
 /**
@@ -12,10 +10,6 @@ import org.h2.tools.Server;
  * and then. Once the file exists that the variable UNTIL names, it prints how many statements succeeded and failed.
  */
 public final class RowLock {
-    static final AtomicLong DONE = new AtomicLong();
-    static final AtomicLong FAILED = new AtomicLong();
-    static volatile boolean ends;
-
     public static void main(String[] arguments) throws Exception {
         Server server = Server.createTcpServer("-tcpPort", "0", "-baseDir", ".", "-ifNotExists").start();
         String url = "jdbc:h2:tcp://localhost:" + server.getPort() + "/./rows;LOCK_TIMEOUT=60000";
@@ -29,17 +23,9 @@ public final class RowLock {
             clients[i] = new Thread(() -> client(url, number));
             clients[i].start();
         }
-        System.out.println("ready");
-        File until = new File(System.getenv("UNTIL"));
-        while (!until.exists()) {
-            Thread.sleep(20);
-        }
-        ends = true;
-        for (Thread client : clients) {
-            client.join();
-        }
+        Clients.untilTold(clients);
         server.stop();
-        System.out.println(DONE + " done, " + FAILED + " failed");
+        Clients.printCounts();
     }
 
     static void client(String url, int number) {
@@ -47,10 +33,10 @@ public final class RowLock {
         try (Connection connection = DriverManager.getConnection(url);
                 PreparedStatement update = connection.prepareStatement("UPDATE account SET balance = balance + 1 WHERE id = ?")) {
             connection.setAutoCommit(number != 0);
-            while (!ends) {
+            while (!Clients.ends) {
                 update.setInt(1, number == 0 || random.nextInt(3) == 0 ? 1 : 2 + random.nextInt(900));
                 update.executeUpdate();
-                DONE.incrementAndGet();
+                Clients.DONE.incrementAndGet();
                 Thread.sleep(number == 0 ? random.nextInt(8) : 1);
                 if (number == 0) {
                     connection.commit();
@@ -59,7 +45,7 @@ public final class RowLock {
             }
         } catch (Exception e) {
             e.printStackTrace();
-            FAILED.incrementAndGet();
+            Clients.FAILED.incrementAndGet();
         }
     }
 }

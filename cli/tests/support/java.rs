@@ -31,8 +31,8 @@ pub fn compile_with(place: &Place, jdk: &Path, source: &str, class_path: &str) {
     let compiled = Command::new(jdk.join("bin/javac"))
         .args(["-g", "-nowarn", "-proc:none", "-d"])
         .arg(place.file("."))
-        .args(["-cp", class_path])
-        .arg(sources.join(source))
+        .args(["-cp", class_path, "-sourcepath"])
+        .args([&sources, &sources.join(source)])
         .status();
     assert!(compiled.expect("javac runs").success());
 }
