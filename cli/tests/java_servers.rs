@@ -1,5 +1,5 @@
-//! Servers that run in a Java virtual machine, each under clients and with a cause that is known because it was made so: it is among the
-//! first two findings, and no request fails.
+//! Servers in a Java virtual machine, under clients. Each was given a cause of slow requests. The cause is among the first two findings, and no
+//! request fails.
 
 mod support;
 
@@ -20,7 +20,7 @@ struct Case {
     program: &'static str,
     /// The preset.
     preset: &'static str,
-    /// Methods that name the cause: of one of them the finding is, or its holders are in it meanwhile.
+    /// Methods that name the cause. The finding is of one of them, or its holders are in one.
     causes: &'static [&'static str],
     /// It is known what helps.
     has_advice: bool,

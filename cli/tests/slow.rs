@@ -96,7 +96,7 @@ fn a_stall_of_a_thread_that_runs() {
     is_found("spin", &["--interval", "request"], "request");
 }
 
-/// No thread has the interval: what is looked at is a thread's work for it.
+/// The interval belongs to no thread. A thread is looked at that does its work.
 #[test]
 fn a_stall_in_the_work_for_an_interval_with_a_key() {
     let options = [

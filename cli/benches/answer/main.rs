@@ -1,12 +1,15 @@
 //! How soon the right finding is there: `cargo bench -p evenkeel --bench answer [-- SECONDS [RUNS] [SUBJECT..]]`.
 //!
 //! Each subject is a server or a program whose cause of slow intervals is known, under a steady load. A session attaches to it, with its
-//! defaults and again with `--sampling uniform`. Once a second `evenkeel snapshot` asks for the first finding. Columns:
+//! defaults and again with `--sampling uniform`. Once a second `evenkeel snapshot` asks for the first finding. It is right if it, or a
+//! function that was seen inside of it, is one of the subject's causes.
 //!
-//! - *right from*: when it was right first. It, or a function that was seen inside of it, is one of the subject's causes.
-//! - *stays from*: when it was wrong last.
-//! - Three columns have its share after 10, 30 and 60 seconds, with the report's standard error.
-//! - The last has the last first finding.
+//! ```text
+//! right from          when it was right for the first time
+//! stays from          when it was wrong for the last time
+//! 10 s, 30 s, 60 s    its share then, and the report's standard error
+//! at the end          its headline
+//! ```
 //!
 //! Times are those of the snapshots, so they are known to about a second. `-` means that it never was.
 
@@ -60,7 +63,7 @@ fn main() {
     }
 }
 
-/// A session beside a load, and what it said meanwhile.
+/// What a session said under a load.
 fn watched(subject: &mut dyn Subject, sampling: &str, seconds: u64) -> Vec<Answer> {
     let mut load = subject.load(Duration::from_secs(seconds + 10));
     std::thread::sleep(WARM);

@@ -11,11 +11,11 @@ use evenkeel_servers::{
 
 /// A server or program, and its load.
 pub trait Subject {
-    /// Functions of which one is the right answer.
+    /// The right answers: functions.
     fn causes(&self) -> &'static [&'static str];
     /// Options of the session.
     fn options(&self) -> Vec<&'static str>;
-    /// Starts the load, which goes on for this long at least, or until it is killed.
+    /// Starts the load. It lasts for this long at least.
     fn load(&mut self, time: Duration) -> Vec<Child>;
     /// The process to attach to, under load.
     fn pid(&self) -> u32;
@@ -44,8 +44,8 @@ fn spawn(command: &mut Command) -> Child {
     command.spawn().expect("the load's command")
 }
 
-/// PostgreSQL with its defaults, pgbench's TPC-B, 16 clients, 20 branches: commits wait for the log's write and sync, and others meanwhile for
-/// the row of a branch.
+/// PostgreSQL with its defaults under TPC-B, with 16 clients and 20 branches. Commits wait for the log's sync. Other transactions wait for the
+/// row of a branch until then.
 struct Postgres(RunningPostgreSql);
 
 impl Postgres {

@@ -110,7 +110,7 @@ fn side(runs: &[Estimate], spread: &Spread) -> Estimate {
     }
 }
 
-/// Degrees of freedom of a difference (Welch 1947; Satterthwaite 1946), of which a part is how much stretches differ.
+/// Degrees of freedom of a difference (Welch 1947; Satterthwaite 1946). How much stretches differ is a part of it.
 fn together(before: &Estimate, after: &Estimate, spread: &Spread) -> f64 {
     let [own, other] = [before, after].map(|side| side.se.powi(2));
     let drifts = [before, after].map(|side| spread.variance * side.value.powi(2));
@@ -177,8 +177,7 @@ mod tests {
         Recorded::new(blocks.collect(), true)
     }
 
-    /// Runs of 101 and 107. Where their stretches differ by as much, that is no difference; `DRIFTS` has its test in
-    /// `a_fifth_is_found`, which fails where chance counts as drift.
+    /// Runs of 101 and 107. That is no difference if their stretches differ by as much. (`DRIFTS`: `a_fifth_is_found` fails without it.)
     #[test]
     fn what_stretches_differ_by_runs_differ_by() {
         let p = |before, after| {
