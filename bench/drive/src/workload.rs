@@ -1,5 +1,6 @@
 //! A workload without its types, so that the driver needs no copy of its code for each.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,9 +35,9 @@ pub trait AnyWorkload: Dataset {
 }
 
 /// A workload with its types.
-pub struct Hosted<W>(pub Arc<W>);
+pub struct Hosted<D>(pub D);
 
-impl<W: Workload> Dataset for Hosted<W> {
+impl<D: Deref<Target: Workload> + Send + Sync> Dataset for Hosted<D> {
     fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -66,7 +67,7 @@ impl<W: Workload> Dataset for Hosted<W> {
     }
 }
 
-impl<W: Workload> AnyWorkload for Hosted<W> {
+impl<W: Workload> AnyWorkload for Hosted<Arc<W>> {
     fn prepare(&self, session: &mut Session) -> Result<(), Error> {
         let prepared = session.run(async |link| {
             link.begin_alone().await?;

@@ -13,11 +13,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::interface::ColumnType::{Int32, Int64};
 use crate::interface::declare::{Statements, add, count, from, p, sum};
 use crate::interface::{
     Batch, Declared, Error, Findings, Outcome, Partition, Row, Schema, StatementId, TableId,
-    Transaction, TransactionType, Violation, Workload, column,
+    Transaction, TransactionType, Violation, Workload, columns,
 };
 use crate::random::{Random, RankTable};
 
@@ -93,11 +92,8 @@ impl Micro {
     /// If there are no records.
     pub fn new(options: Options) -> Self {
         let mut schema = Schema::new();
-        let table = schema.table(
-            "record",
-            vec![column("r_id", Int32), column("r_value", Int64)],
-            &["r_id"],
-        );
+        let columns = columns("r_id int, r_value bigint");
+        let table = schema.table("record", columns, &["r_id"]);
         let mut statements = Statements::new(&schema);
         let record = || from("record").key([p(0)]);
         let kind = TransactionType::new(

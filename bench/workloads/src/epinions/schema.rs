@@ -1,8 +1,6 @@
 //! The four tables.
 
-use crate::interface::{ColumnType, Schema, TableId, column, nullable};
-
-use ColumnType::{Int32, Int64, Text, Timestamp};
+use crate::interface::{Schema, TableId, columns};
 
 /// The tables by name.
 #[derive(Clone, Copy, Debug)]
@@ -15,33 +13,13 @@ pub struct Tables {
 
 pub(super) fn declare() -> (Schema, Tables) {
     let mut schema = Schema::new();
-    let user = vec![
-        column("u_id", Int32),
-        column("name", Text(24)),
-        column("email", Text(24)),
-        column("creation_date", Timestamp),
-    ];
-    let item = vec![
-        column("i_id", Int32),
-        column("title", Text(128)),
-        column("description", Text(512)),
-        column("creation_date", Timestamp),
-    ];
-    let review = vec![
-        column("a_id", Int64),
-        column("u_id", Int32),
-        column("i_id", Int32),
-        column("rating", Int32),
-        nullable("review_rank", Int32),
-        column("comment", Text(256)),
-        column("creation_date", Timestamp),
-    ];
-    let trust = vec![
-        column("source_u_id", Int32),
-        column("target_u_id", Int32),
-        column("trust", Int32),
-        column("creation_date", Timestamp),
-    ];
+    let user = columns("u_id int, name text(24), email text(24), creation_date timestamp");
+    let item = columns("i_id int, title text(128), description text(512), creation_date timestamp");
+    let review = columns(
+        "a_id bigint, u_id int, i_id int, rating int, review_rank int null, comment text(256), \
+         creation_date timestamp",
+    );
+    let trust = columns("source_u_id int, target_u_id int, trust int, creation_date timestamp");
     let tables = Tables {
         user: schema.table("useracct", user, &["u_id"]),
         item: schema.table("item", item, &["i_id"]),

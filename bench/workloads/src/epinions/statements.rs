@@ -52,11 +52,11 @@ impl Ids {
         Ids {
             item_reviews: add(
                 "epinions_item_reviews",
-                item_reviews.columns(["a_id", "u_id", "rating", "comment", "title", "description"]),
+                item_reviews.columns("a_id u_id rating comment title description".split(' ')),
             ),
             user_reviews: add(
                 "epinions_user_reviews",
-                user_reviews.columns(["a_id", "i_id", "rating", "comment", "name", "email"]),
+                user_reviews.columns("a_id i_id rating comment name email".split(' ')),
             ),
             trusted_average: add(
                 "epinions_trusted_average",

@@ -10,8 +10,7 @@
 //!
 //! A workload knows no SQL and no store. It declares tables and statements; a body executes statements by
 //! [`StatementId`] with [`Value`]s. [`crate::sql`] translates declarations for SQL targets; an embedded
-//! target interprets them; [`crate::reference`] does so over plain ordered maps, and is the shortest complete
-//! target there is.
+//! target interprets them.
 
 pub mod declare;
 mod error;
@@ -26,7 +25,7 @@ mod workload;
 pub use error::Error;
 pub use findings::Findings;
 pub use ready::{Immediate, complete};
-pub use schema::{AccessPath, Column, ColumnType, Index, Schema, Table, TableId, column, nullable};
+pub use schema::{AccessPath, Column, ColumnType, Index, Schema, Table, TableId, column, columns};
 pub use statement::{
     Access, Aggregate, Assignment, Bound, ColumnRef, Compare, Condition, Operand, Operation, Order,
     Output, Range, RowLock, Select, Statement, StatementId, Update,

@@ -190,11 +190,45 @@ pub fn column(name: &'static str, column_type: ColumnType) -> Column {
     }
 }
 
-/// A column that may be NULL.
-pub fn nullable(name: &'static str, column_type: ColumnType) -> Column {
-    Column {
+/// Columns as SQL has them, with a comma and a space between them: `a int, b bigint null, c float, d text(9),
+/// e decimal(5,2), f timestamp`.
+///
+/// # Panics
+/// If they are written otherwise: a mistake in a declaration.
+pub fn columns(text: &'static str) -> Vec<Column> {
+    let columns = text.split(", ").map(|text| {
+        let parsed = parsed(text);
+        parsed.unwrap_or_else(|| panic!("{text:?} is no column"))
+    });
+    columns.collect()
+}
+
+fn parsed(text: &'static str) -> Option<Column> {
+    let (name, kind) = text.split_once(' ')?;
+    let (kind, nullable) = match kind.strip_suffix(" null") {
+        Some(kind) => (kind, true),
+        None => (kind, false),
+    };
+    let (kind, sizes) = kind.split_once('(').unwrap_or((kind, ")"));
+    let sizes = sizes.strip_suffix(')')?;
+    let column_type = match kind {
+        "int" => ColumnType::Int32,
+        "bigint" => ColumnType::Int64,
+        "float" => ColumnType::Float64,
+        "timestamp" => ColumnType::Timestamp,
+        "text" => ColumnType::Text(sizes.parse().ok()?),
+        "decimal" => {
+            let (precision, scale) = sizes.split_once(',')?;
+            ColumnType::Decimal {
+                precision: precision.parse().ok()?,
+                scale: scale.parse().ok()?,
+            }
+        }
+        _ => return None,
+    };
+    Some(Column {
         name,
         column_type,
-        nullable: true,
-    }
+        nullable,
+    })
 }

@@ -46,13 +46,6 @@ impl Sizes {
 
 /// The numbered attributes that give SEATS its wide rows.
 pub(super) mod attributes {
-    /// An array of names: a prefix with each of some numbers.
-    macro_rules! numbered {
-        ($prefix:literal: $($number:literal)*) => {
-            [$(concat!($prefix, $number)),*]
-        };
-    }
-
     pub(in crate::seats) const AIRPORT: [&str; 16] = numbered!("ap_iattr": "00" "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12" "13" "14" "15");
 
     pub(in crate::seats) const AIRLINE: [&str; 16] = numbered!("al_iattr": "00" "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12" "13" "14" "15");

@@ -88,29 +88,20 @@ impl Body {
             .filter("f_depart_ap_id", Equal, p(2))
             .join("airline")
             .key([outer("f_al_id")])
-            .columns([
-                "f_id",
-                "f_arrive_ap_id",
-                "f_depart_time",
-                "f_arrive_time",
-                "al_name",
-                "al_iattr00",
-                "al_iattr01",
-            ]);
+            .columns(
+                "f_id f_arrive_ap_id f_depart_time f_arrive_time al_name al_iattr00 \
+             al_iattr01"
+                    .split(' '),
+            );
         let airport = from("airport")
             .key([p(0)])
             .join("country")
             .key([outer("ap_co_id")])
-            .columns([
-                "ap_code",
-                "ap_name",
-                "ap_city",
-                "ap_longitude",
-                "ap_latitude",
-                "co_name",
-                "co_code_2",
-                "co_code_3",
-            ]);
+            .columns(
+                "ap_code ap_name ap_city ap_longitude ap_latitude co_name co_code_2 \
+             co_code_3"
+                    .split(' '),
+            );
         Body {
             nearby: statements.add("find_flights_nearby", nearby),
             flights: statements.add("find_flights_flights", flights),

@@ -1,9 +1,9 @@
 //! The eight tables.
 
 use super::data::attributes;
-use crate::interface::{Column, ColumnType, Schema, TableId, column};
+use crate::interface::{Column, ColumnType, Schema, TableId, column, columns};
 
-use ColumnType::{Float64, Int32, Int64, Text, Timestamp};
+use ColumnType::{Int64, Text};
 
 /// The tables by name.
 #[derive(Clone, Copy, Debug)]
@@ -17,12 +17,6 @@ pub struct Tables {
     pub(super) flight: TableId,
     pub(super) reservation: TableId,
 }
-
-/// Money, in cents.
-const MONEY: ColumnType = ColumnType::Decimal {
-    precision: 12,
-    scale: 2,
-};
 
 pub(super) fn declare() -> (Schema, Tables) {
     let mut schema = Schema::new();
@@ -70,57 +64,32 @@ fn texts(names: &[&'static str], length: u16) -> Vec<Column> {
 }
 
 fn country() -> Vec<Column> {
-    vec![
-        column("co_id", Int32),
-        column("co_name", Text(64)),
-        column("co_code_2", Text(2)),
-        column("co_code_3", Text(3)),
-    ]
+    columns("co_id int, co_name text(64), co_code_2 text(2), co_code_3 text(3)")
 }
 
 fn airport() -> Vec<Column> {
-    let named = vec![
-        column("ap_id", Int32),
-        column("ap_code", Text(3)),
-        column("ap_name", Text(128)),
-        column("ap_city", Text(64)),
-        column("ap_postal_code", Text(12)),
-        column("ap_co_id", Int32),
-        column("ap_longitude", Float64),
-        column("ap_latitude", Float64),
-        column("ap_gmt_offset", Float64),
-        column("ap_wac", Int32),
-    ];
+    let named = columns(
+        "ap_id int, ap_code text(3), ap_name text(128), ap_city text(64), ap_postal_code text(12), \
+         ap_co_id int, ap_longitude float, ap_latitude float, ap_gmt_offset float, ap_wac int",
+    );
     [named, ints(&attributes::AIRPORT)].concat()
 }
 
 fn airline() -> Vec<Column> {
-    let named = vec![
-        column("al_id", Int32),
-        column("al_iata_code", Text(3)),
-        column("al_icao_code", Text(3)),
-        column("al_call_sign", Text(32)),
-        column("al_name", Text(128)),
-        column("al_co_id", Int32),
-    ];
+    let named = columns(
+        "al_id int, al_iata_code text(3), al_icao_code text(3), al_call_sign text(32), al_name text(128), \
+         al_co_id int",
+    );
     [named, ints(&attributes::AIRLINE)].concat()
 }
 
 fn distance() -> Vec<Column> {
-    vec![
-        column("d_ap_id0", Int32),
-        column("d_ap_id1", Int32),
-        column("d_distance", Float64),
-    ]
+    columns("d_ap_id0 int, d_ap_id1 int, d_distance float")
 }
 
 fn customer() -> Vec<Column> {
-    let named = vec![
-        column("c_id", Int64),
-        column("c_id_str", Text(64)),
-        column("c_base_ap_id", Int32),
-        column("c_balance", MONEY),
-    ];
+    let named =
+        columns("c_id bigint, c_id_str text(64), c_base_ap_id int, c_balance decimal(12,2)");
     [
         named,
         texts(&attributes::CUSTOMER_TEXTS, 32),
@@ -130,11 +99,7 @@ fn customer() -> Vec<Column> {
 }
 
 fn frequent_flyer() -> Vec<Column> {
-    let named = vec![
-        column("ff_c_id", Int64),
-        column("ff_al_id", Int32),
-        column("ff_c_id_str", Text(64)),
-    ];
+    let named = columns("ff_c_id bigint, ff_al_id int, ff_c_id_str text(64)");
     [
         named,
         texts(&attributes::FREQUENT_FLYER_TEXTS, 32),
@@ -144,28 +109,16 @@ fn frequent_flyer() -> Vec<Column> {
 }
 
 fn flight() -> Vec<Column> {
-    let named = vec![
-        column("f_id", Int64),
-        column("f_al_id", Int32),
-        column("f_depart_ap_id", Int32),
-        column("f_depart_time", Timestamp),
-        column("f_arrive_ap_id", Int32),
-        column("f_arrive_time", Timestamp),
-        column("f_status", Int32),
-        column("f_base_price", MONEY),
-        column("f_seats_total", Int32),
-        column("f_seats_left", Int32),
-    ];
+    let named = columns(
+        "f_id bigint, f_al_id int, f_depart_ap_id int, f_depart_time timestamp, f_arrive_ap_id int, \
+         f_arrive_time timestamp, f_status int, f_base_price decimal(12,2), f_seats_total int, \
+         f_seats_left int",
+    );
     [named, ints(&attributes::FLIGHT)].concat()
 }
 
 fn reservation() -> Vec<Column> {
-    let named = vec![
-        column("r_id", Int64),
-        column("r_c_id", Int64),
-        column("r_f_id", Int64),
-        column("r_seat", Int32),
-        column("r_price", MONEY),
-    ];
+    let named =
+        columns("r_id bigint, r_c_id bigint, r_f_id bigint, r_seat int, r_price decimal(12,2)");
     [named, ints(&attributes::RESERVATION)].concat()
 }

@@ -48,15 +48,9 @@ pub(super) struct Body {
 
 impl Body {
     pub(super) fn declare(statements: &mut Statements<'_>, lookup: Lookup) -> Self {
-        let customer = from("customer").key([p(0)]).for_update().columns([
-            "c_id_str",
-            "c_base_ap_id",
-            "c_balance",
-            "c_sattr00",
-            "c_sattr01",
-            "c_iattr00",
-            "c_iattr01",
-        ]);
+        let customer = from("customer").key([p(0)]).for_update().columns(
+            "c_id_str c_base_ap_id c_balance c_sattr00 c_sattr01 c_iattr00 c_iattr01".split(' '),
+        );
         let airport = from("airport")
             .key([p(0)])
             .join("country")

@@ -19,11 +19,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::interface::ColumnType::{Int32, Text};
 use crate::interface::declare::{Statements, add, count, from, insert, p, set, sum};
 use crate::interface::{
     Batch, Declared, Error, Findings, Outcome, Partition, Row, Schema, StatementId, TableId,
-    Transaction, TransactionType, Value, Violation, Workload, column,
+    Transaction, TransactionType, Value, Violation, Workload, columns,
 };
 use crate::random::Random;
 use special::Special;
@@ -150,12 +149,7 @@ impl Sysbench {
     pub fn new(options: Options) -> Self {
         assert!(options.records > 0, "sysbench needs rows");
         let mut schema = Schema::new();
-        let columns = vec![
-            column("id", Int32),
-            column("k", Int32),
-            column("c", Text(120)),
-            column("pad", Text(60)),
-        ];
+        let columns = columns("id int, k int, c text(120), pad text(60)");
         let table = schema.table("sbtest1", columns, &["id"]);
         schema.index(table, "k_1", &["k"], false);
         let mut statements = Statements::new(&schema);

@@ -1,8 +1,6 @@
 //! The four tables, and the columns drawn alike for all rows.
 
-use crate::interface::{Column, ColumnType, Schema, TableId, column};
-
-use ColumnType::{Int32, Text};
+use crate::interface::{Schema, TableId, columns};
 
 /// The tables by name.
 #[derive(Clone, Copy, Debug)]
@@ -14,78 +12,34 @@ pub struct Tables {
 }
 
 /// All columns of SUBSCRIBER.
-pub(super) const SUBSCRIBER: [&str; 34] = [
-    "s_id",
-    "sub_nbr",
-    "bit_1",
-    "bit_2",
-    "bit_3",
-    "bit_4",
-    "bit_5",
-    "bit_6",
-    "bit_7",
-    "bit_8",
-    "bit_9",
-    "bit_10",
-    "hex_1",
-    "hex_2",
-    "hex_3",
-    "hex_4",
-    "hex_5",
-    "hex_6",
-    "hex_7",
-    "hex_8",
-    "hex_9",
-    "hex_10",
-    "byte2_1",
-    "byte2_2",
-    "byte2_3",
-    "byte2_4",
-    "byte2_5",
-    "byte2_6",
-    "byte2_7",
-    "byte2_8",
-    "byte2_9",
-    "byte2_10",
-    "msc_location",
-    "vlr_location",
-];
+const SUBSCRIBER: &str = "s_id int, sub_nbr text(15), \
+    bit_1 int, bit_2 int, bit_3 int, bit_4 int, bit_5 int, bit_6 int, bit_7 int, bit_8 int, bit_9 int, bit_10 int, \
+    hex_1 int, hex_2 int, hex_3 int, hex_4 int, hex_5 int, hex_6 int, hex_7 int, hex_8 int, hex_9 int, hex_10 int, \
+    byte2_1 int, byte2_2 int, byte2_3 int, byte2_4 int, byte2_5 int, byte2_6 int, byte2_7 int, byte2_8 int, \
+    byte2_9 int, byte2_10 int, msc_location int, vlr_location int";
+
+/// The names of all columns of SUBSCRIBER.
+pub(super) fn subscriber() -> impl Iterator<Item = &'static str> {
+    columns(SUBSCRIBER).into_iter().map(|column| column.name)
+}
 
 pub(super) fn declare() -> (Schema, Tables) {
     let mut schema = Schema::new();
-    let ints = |names: &[&'static str]| {
-        names
-            .iter()
-            .map(|name| column(name, Int32))
-            .collect::<Vec<_>>()
-    };
-    let subscriber: Vec<Column> = SUBSCRIBER
-        .iter()
-        .map(|name| column(name, if *name == "sub_nbr" { Text(15) } else { Int32 }))
-        .collect();
-    let access_info = [
-        ints(&["s_id", "ai_type", "data1", "data2"]),
-        vec![column("data3", Text(3)), column("data4", Text(5))],
-    ];
-    let special_facility = [
-        ints(&["s_id", "sf_type", "is_active", "error_cntrl", "data_a"]),
-        vec![column("data_b", Text(5))],
-    ];
-    let call_forwarding = [
-        ints(&["s_id", "sf_type", "start_time", "end_time"]),
-        vec![column("numberx", Text(15))],
-    ];
+    let access_info = "s_id int, ai_type int, data1 int, data2 int, data3 text(3), data4 text(5)";
+    let special_facility =
+        "s_id int, sf_type int, is_active int, error_cntrl int, data_a int, data_b text(5)";
+    let call_forwarding = "s_id int, sf_type int, start_time int, end_time int, numberx text(15)";
     let tables = Tables {
-        subscriber: schema.table("subscriber", subscriber, &["s_id"]),
-        access_info: schema.table("access_info", access_info.concat(), &["s_id", "ai_type"]),
+        subscriber: schema.table("subscriber", columns(SUBSCRIBER), &["s_id"]),
+        access_info: schema.table("access_info", columns(access_info), &["s_id", "ai_type"]),
         special_facility: schema.table(
             "special_facility",
-            special_facility.concat(),
+            columns(special_facility),
             &["s_id", "sf_type"],
         ),
         call_forwarding: schema.table(
             "call_forwarding",
-            call_forwarding.concat(),
+            columns(call_forwarding),
             &["s_id", "sf_type", "start_time"],
         ),
     };

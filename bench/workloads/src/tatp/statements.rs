@@ -52,7 +52,10 @@ impl Ids {
             .update([set("data_a", p(2))]);
         let hours = [count(), min("start_time"), max("end_time")];
         Ids {
-            subscriber: add("tatp_subscriber", subscriber().columns(schema::SUBSCRIBER)),
+            subscriber: add(
+                "tatp_subscriber",
+                subscriber().columns(schema::subscriber()),
+            ),
             access: add("tatp_access", access),
             destination: add("tatp_destination", destination.columns(["numberx"])),
             set_location: add(

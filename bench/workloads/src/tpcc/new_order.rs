@@ -99,18 +99,8 @@ pub(super) struct Body {
     insert_line: StatementId,
 }
 
-const STOCK_NAMES: [&str; 10] = [
-    "new_order_stock_01",
-    "new_order_stock_02",
-    "new_order_stock_03",
-    "new_order_stock_04",
-    "new_order_stock_05",
-    "new_order_stock_06",
-    "new_order_stock_07",
-    "new_order_stock_08",
-    "new_order_stock_09",
-    "new_order_stock_10",
-];
+const STOCK_NAMES: [&str; 10] =
+    numbered!("new_order_stock_": "01" "02" "03" "04" "05" "06" "07" "08" "09" "10");
 
 impl Body {
     pub(super) fn declare(statements: &mut Statements<'_>) -> Self {

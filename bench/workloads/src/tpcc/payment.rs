@@ -64,42 +64,17 @@ impl Body {
         let customer = || from("customer").key([p(0), p(1), p(2)]);
         let warehouse = from("warehouse").key([p(0)]).update_returning(
             [add("w_ytd", p(1))],
-            [
-                "w_name",
-                "w_street_1",
-                "w_street_2",
-                "w_city",
-                "w_state",
-                "w_zip",
-            ],
+            "w_name w_street_1 w_street_2 w_city w_state w_zip".split(' '),
         );
         let district = from("district").key([p(0), p(1)]).update_returning(
             [add("d_ytd", p(2))],
-            [
-                "d_name",
-                "d_street_1",
-                "d_street_2",
-                "d_city",
-                "d_state",
-                "d_zip",
-            ],
+            "d_name d_street_1 d_street_2 d_city d_state d_zip".split(' '),
         );
-        let displayed = customer().for_update().columns([
-            "c_credit",
-            "c_first",
-            "c_middle",
-            "c_last",
-            "c_street_1",
-            "c_street_2",
-            "c_city",
-            "c_state",
-            "c_zip",
-            "c_phone",
-            "c_since",
-            "c_credit_lim",
-            "c_discount",
-            "c_balance",
-        ]);
+        let displayed = customer().for_update().columns(
+            "c_credit c_first c_middle c_last c_street_1 c_street_2 c_city c_state c_zip \
+             c_phone c_since c_credit_lim c_discount c_balance"
+                .split(' '),
+        );
         let pay = || {
             // One parameter a column: balance and payments are decimals alike, the count is not.
             [

@@ -1,8 +1,6 @@
 //! The nine tables (TPC-C 1.3). Fixed-size text is declared as text of that length.
 
-use crate::interface::{Column, ColumnType, Schema, TableId, column, nullable};
-
-use ColumnType::{Int32, Text, Timestamp};
+use crate::interface::{Column, ColumnType::Text, Schema, TableId, column, columns};
 
 /// The tables by name.
 #[derive(Clone, Copy, Debug)]
@@ -18,33 +16,9 @@ pub struct Tables {
     pub(super) order_line: TableId,
 }
 
-/// Money of up to this many digits, in cents.
-const fn money(precision: u8) -> ColumnType {
-    ColumnType::Decimal {
-        precision,
-        scale: 2,
-    }
-}
-
-/// Taxes and discounts: four digits, all after the point.
-const RATE: ColumnType = ColumnType::Decimal {
-    precision: 4,
-    scale: 4,
-};
-
 /// Columns of the district-specific texts of STOCK.
-pub(super) const DISTRICT_INFO: [&str; 10] = [
-    "s_dist_01",
-    "s_dist_02",
-    "s_dist_03",
-    "s_dist_04",
-    "s_dist_05",
-    "s_dist_06",
-    "s_dist_07",
-    "s_dist_08",
-    "s_dist_09",
-    "s_dist_10",
-];
+pub(super) const DISTRICT_INFO: [&str; 10] =
+    numbered!("s_dist_": "01" "02" "03" "04" "05" "06" "07" "08" "09" "10");
 
 pub(super) fn declare() -> (Schema, Tables) {
     let mut schema = Schema::new();
@@ -79,127 +53,61 @@ pub(super) fn declare() -> (Schema, Tables) {
 }
 
 fn item() -> Vec<Column> {
-    vec![
-        column("i_id", Int32),
-        column("i_im_id", Int32),
-        column("i_name", Text(24)),
-        column("i_price", money(5)),
-        column("i_data", Text(50)),
-    ]
+    columns("i_id int, i_im_id int, i_name text(24), i_price decimal(5,2), i_data text(50)")
 }
 
 fn warehouse() -> Vec<Column> {
-    vec![
-        column("w_id", Int32),
-        column("w_name", Text(10)),
-        column("w_street_1", Text(20)),
-        column("w_street_2", Text(20)),
-        column("w_city", Text(20)),
-        column("w_state", Text(2)),
-        column("w_zip", Text(9)),
-        column("w_tax", RATE),
-        column("w_ytd", money(12)),
-    ]
+    columns(
+        "w_id int, w_name text(10), w_street_1 text(20), w_street_2 text(20), w_city text(20), \
+         w_state text(2), w_zip text(9), w_tax decimal(4,4), w_ytd decimal(12,2)",
+    )
 }
 
 fn stock() -> Vec<Column> {
-    let key = [
-        column("s_w_id", Int32),
-        column("s_i_id", Int32),
-        column("s_quantity", Int32),
-    ];
+    let key = columns("s_w_id int, s_i_id int, s_quantity int");
     let info = DISTRICT_INFO.map(|name| column(name, Text(24)));
-    let counts = ["s_ytd", "s_order_cnt", "s_remote_cnt"].map(|name| column(name, Int32));
-    [&key[..], &info, &counts, &[column("s_data", Text(50))]].concat()
+    let rest = columns("s_ytd int, s_order_cnt int, s_remote_cnt int, s_data text(50)");
+    [key, info.to_vec(), rest].concat()
 }
 
 fn district() -> Vec<Column> {
-    vec![
-        column("d_w_id", Int32),
-        column("d_id", Int32),
-        column("d_name", Text(10)),
-        column("d_street_1", Text(20)),
-        column("d_street_2", Text(20)),
-        column("d_city", Text(20)),
-        column("d_state", Text(2)),
-        column("d_zip", Text(9)),
-        column("d_tax", RATE),
-        column("d_ytd", money(12)),
-        column("d_next_o_id", Int32),
-    ]
+    columns(
+        "d_w_id int, d_id int, d_name text(10), d_street_1 text(20), d_street_2 text(20), d_city text(20), \
+         d_state text(2), d_zip text(9), d_tax decimal(4,4), d_ytd decimal(12,2), d_next_o_id int",
+    )
 }
 
 fn customer() -> Vec<Column> {
-    vec![
-        column("c_w_id", Int32),
-        column("c_d_id", Int32),
-        column("c_id", Int32),
-        column("c_first", Text(16)),
-        column("c_middle", Text(2)),
-        column("c_last", Text(16)),
-        column("c_street_1", Text(20)),
-        column("c_street_2", Text(20)),
-        column("c_city", Text(20)),
-        column("c_state", Text(2)),
-        column("c_zip", Text(9)),
-        column("c_phone", Text(16)),
-        column("c_since", Timestamp),
-        column("c_credit", Text(2)),
-        column("c_credit_lim", money(12)),
-        column("c_discount", RATE),
-        column("c_balance", money(12)),
-        column("c_ytd_payment", money(12)),
-        column("c_payment_cnt", Int32),
-        column("c_delivery_cnt", Int32),
-        column("c_data", Text(500)),
-    ]
+    columns(
+        "c_w_id int, c_d_id int, c_id int, c_first text(16), c_middle text(2), c_last text(16), \
+         c_street_1 text(20), c_street_2 text(20), c_city text(20), c_state text(2), c_zip text(9), \
+         c_phone text(16), c_since timestamp, c_credit text(2), c_credit_lim decimal(12,2), \
+         c_discount decimal(4,4), c_balance decimal(12,2), c_ytd_payment decimal(12,2), c_payment_cnt int, \
+         c_delivery_cnt int, c_data text(500)",
+    )
 }
 
 fn history() -> Vec<Column> {
-    vec![
-        column("h_c_id", Int32),
-        column("h_c_d_id", Int32),
-        column("h_c_w_id", Int32),
-        column("h_d_id", Int32),
-        column("h_w_id", Int32),
-        column("h_date", Timestamp),
-        column("h_amount", money(6)),
-        column("h_data", Text(24)),
-    ]
+    columns(
+        "h_c_id int, h_c_d_id int, h_c_w_id int, h_d_id int, h_w_id int, h_date timestamp, \
+         h_amount decimal(6,2), h_data text(24)",
+    )
 }
 
 fn orders() -> Vec<Column> {
-    vec![
-        column("o_w_id", Int32),
-        column("o_d_id", Int32),
-        column("o_id", Int32),
-        column("o_c_id", Int32),
-        column("o_entry_d", Timestamp),
-        nullable("o_carrier_id", Int32),
-        column("o_ol_cnt", Int32),
-        column("o_all_local", Int32),
-    ]
+    columns(
+        "o_w_id int, o_d_id int, o_id int, o_c_id int, o_entry_d timestamp, o_carrier_id int null, \
+         o_ol_cnt int, o_all_local int",
+    )
 }
 
 fn new_order() -> Vec<Column> {
-    vec![
-        column("no_w_id", Int32),
-        column("no_d_id", Int32),
-        column("no_o_id", Int32),
-    ]
+    columns("no_w_id int, no_d_id int, no_o_id int")
 }
 
 fn order_line() -> Vec<Column> {
-    vec![
-        column("ol_w_id", Int32),
-        column("ol_d_id", Int32),
-        column("ol_o_id", Int32),
-        column("ol_number", Int32),
-        column("ol_i_id", Int32),
-        column("ol_supply_w_id", Int32),
-        nullable("ol_delivery_d", Timestamp),
-        column("ol_quantity", Int32),
-        column("ol_amount", money(6)),
-        column("ol_dist_info", Text(24)),
-    ]
+    columns(
+        "ol_w_id int, ol_d_id int, ol_o_id int, ol_number int, ol_i_id int, ol_supply_w_id int, \
+         ol_delivery_d timestamp null, ol_quantity int, ol_amount decimal(6,2), ol_dist_info text(24)",
+    )
 }

@@ -51,23 +51,9 @@ const BATCH: u64 = 500;
 /// Records whose fields the check looks at.
 const SAMPLE: i64 = 1000;
 
-const NAMES: [&str; FIELDS] = [
-    "field0", "field1", "field2", "field3", "field4", "field5", "field6", "field7", "field8",
-    "field9",
-];
+const NAMES: [&str; FIELDS] = numbered!("field": 0 1 2 3 4 5 6 7 8 9);
 
-const UPDATES: [&str; FIELDS] = [
-    "ycsb_update_0",
-    "ycsb_update_1",
-    "ycsb_update_2",
-    "ycsb_update_3",
-    "ycsb_update_4",
-    "ycsb_update_5",
-    "ycsb_update_6",
-    "ycsb_update_7",
-    "ycsb_update_8",
-    "ycsb_update_9",
-];
+const UPDATES: [&str; FIELDS] = numbered!("ycsb_update_": 0 1 2 3 4 5 6 7 8 9);
 
 /// Size and skew.
 #[derive(Clone, Copy, Debug, PartialEq)]

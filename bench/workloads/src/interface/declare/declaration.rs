@@ -155,8 +155,8 @@ impl Rows {
     }
 
     /// A query for these columns of each row.
-    pub fn columns<const N: usize>(self, columns: [&'static str; N]) -> Declaration {
-        Declaration::Columns(self, columns.to_vec())
+    pub fn columns(self, columns: impl IntoIterator<Item = &'static str>) -> Declaration {
+        Declaration::Columns(self, columns.into_iter().collect())
     }
 
     /// A query for aggregates of all rows.
@@ -179,12 +179,13 @@ impl Rows {
     }
 
     /// Changes the rows and returns `columns` after the change.
-    pub fn update_returning<const N: usize, const R: usize>(
+    pub fn update_returning(
         self,
-        set: [Change; N],
-        columns: [&'static str; R],
+        set: impl IntoIterator<Item = Change>,
+        columns: impl IntoIterator<Item = &'static str>,
     ) -> Declaration {
-        Declaration::Update(self, set.to_vec(), columns.to_vec())
+        let set = set.into_iter().collect();
+        Declaration::Update(self, set, columns.into_iter().collect())
     }
 
     /// A removal of the rows.

@@ -1,96 +1,130 @@
-//! The meaning of declarations on the reference target, worked out by hand, and against plain loops over
-//! rows.
+//! The meaning of declarations, worked out by hand, and against plain loops over rows.
 
-use evenkeel_workloads::interface::ColumnType::{Int64, Text};
+use evenkeel_drive::dataset::Dataset;
 use evenkeel_workloads::interface::Compare::{GreaterOrEqual, NotEqual};
 use evenkeel_workloads::interface::declare::{
     Declaration, Statements, add, average, constant, count, count_distinct, count_values, from,
     insert, max, min, outer, p, set, subtract, sum,
 };
 use evenkeel_workloads::interface::{
-    Batch, Connection, Error, Row, Schema, StatementId, Transaction, TransactionType, Value,
-    column, complete, nullable,
+    Batch, Connection, Error, Partition, Row, Schema, Statement, StatementId, Transaction,
+    TransactionType, Value, columns, complete,
 };
-use evenkeel_workloads::reference::{Reference, ReferenceConnection};
 use proptest::prelude::*;
 
-const ANY: TransactionType = TransactionType {
-    name: "any",
-    fraction: 1.0,
-    read_only: false,
-    single_statement: false,
-    keying_ns: 0,
-    think_mean_ns: 0,
-};
+use crate::database::{Client, Database};
 
 fn schema() -> Schema {
     let mut schema = Schema::new();
-    let line = vec![
-        column("l_order", Int64),
-        column("l_number", Int64),
-        nullable("l_amount", Int64),
-        column("l_item", Int64),
-    ];
+    let line = columns("l_order bigint, l_number bigint, l_amount bigint null, l_item bigint");
     let line = schema.table("line", line, &["l_order", "l_number"]);
     schema.index(line, "line_item", &["l_item", "l_amount"], false);
-    let item = schema.table(
-        "item",
-        vec![column("i_id", Int64), column("i_name", Text(8))],
-        &["i_id"],
-    );
+    let item = schema.table("item", columns("i_id bigint, i_name text(8)"), &["i_id"]);
     schema.index(item, "item_name", &["i_name"], true);
-    schema.table("log", vec![column("g_value", Int64)], &[]);
+    schema.table("log", columns("g_value bigint"), &[]);
     schema
 }
 
-/// A database of five lines of three orders and two items, and one statement, in a transaction that has
-/// begun.
-fn with(declaration: Declaration) -> (ReferenceConnection, StatementId, Reference) {
+/// Declared tables with some rows.
+struct Declared {
+    schema: Schema,
+    statements: Vec<Statement>,
+    rows: Vec<(&'static str, Vec<Row>)>,
+}
+
+impl Dataset for Declared {
+    fn name(&self) -> &'static str {
+        "declared"
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn statements(&self) -> &[Statement] {
+        &self.statements
+    }
+
+    fn transactions(&self) -> &[TransactionType] {
+        &[]
+    }
+
+    fn partitions(&self) -> Vec<Partition> {
+        let rows = self.rows.iter().map(|(_, rows)| rows.len() as u64).sum();
+        vec![Partition {
+            number: 0,
+            name: "all".to_owned(),
+            rows,
+        }]
+    }
+
+    fn batches(&self, _: &Partition) -> Box<dyn Iterator<Item = Batch> + Send + '_> {
+        let batch = |(table, rows): &(&str, Vec<Row>)| Batch {
+            table: self.schema.find(table),
+            rows: rows.clone(),
+        };
+        Box::new(self.rows.iter().map(batch))
+    }
+}
+
+/// Gives a transaction that has begun, on a database of these lines and two items, and a statement.
+fn over<R>(
+    declaration: Declaration,
+    lines: &[(i64, i64, Option<i64>, i64)],
+    test: impl FnOnce(&mut Client<'_>, StatementId, &Database) -> R,
+) -> R {
     let schema = schema();
     let mut statements = Statements::new(&schema);
     let statement = statements.add("tested", declaration);
-    let database = Reference::new(&schema, &statements.finish());
-    let line = |order, number, amount: Option<i64>, item| {
+    let line = |&(order, number, amount, item): &(i64, i64, Option<i64>, i64)| {
         Row(vec![
-            Value::Int(order),
-            Value::Int(number),
+            order.into(),
+            number.into(),
             amount.into(),
-            Value::Int(item),
+            item.into(),
         ])
     };
-    let rows = vec![
-        line(1, 1, Some(5), 7),
-        line(1, 2, None, 8),
-        line(2, 1, Some(4), 7),
-        line(2, 2, Some(6), 8),
-        line(3, 1, Some(5), 7),
+    let items = [(7, "seven"), (8, "eight")];
+    let item = |(id, name): (i64, &str)| Row(vec![id.into(), name.into()]);
+    let data = Declared {
+        statements: statements.finish(),
+        rows: vec![
+            ("line", lines.iter().map(line).collect()),
+            ("item", items.map(item).to_vec()),
+        ],
+        schema,
+    };
+    let database = Database::of(&data);
+    let mut connection = database.connect(&data);
+    complete(connection.begin(&TransactionType::reading())).unwrap();
+    test(&mut connection, statement, &database)
+}
+
+/// The same with five lines of three orders.
+fn with<R>(
+    declaration: Declaration,
+    test: impl FnOnce(&mut Client<'_>, StatementId, &Database) -> R,
+) -> R {
+    let lines = [
+        (1, 1, Some(5), 7),
+        (1, 2, None, 8),
+        (2, 1, Some(4), 7),
+        (2, 2, Some(6), 8),
+        (3, 1, Some(5), 7),
     ];
-    database
-        .load(Batch {
-            table: schema.find("line"),
-            rows,
-        })
-        .unwrap();
-    let rows = vec![
-        Row(vec![7.into(), "seven".into()]),
-        Row(vec![8.into(), "eight".into()]),
-    ];
-    database
-        .load(Batch {
-            table: schema.find("item"),
-            rows,
-        })
-        .unwrap();
-    let mut connection = database.connect();
-    complete(connection.begin(&ANY)).unwrap();
-    (connection, statement, database)
+    over(declaration, &lines, test)
 }
 
 /// The declaration's result rows as integers, -1 for NULL.
 fn query(declaration: Declaration, parameters: &[i64]) -> Vec<Vec<i64>> {
-    let (mut connection, statement, _) = with(declaration);
     let parameters: Vec<Value> = parameters.iter().copied().map(Value::Int).collect();
-    let rows = complete(connection.query(statement, &parameters)).unwrap();
+    let rows = with(declaration, |connection, statement, _| {
+        complete(connection.query(statement, &parameters)).unwrap()
+    });
     let int = |value: &Value| match value {
         Value::Int(value) => *value,
         _ => -1,
@@ -177,9 +211,10 @@ fn aggregates_leave_null_out() {
     );
     let groups = from("line").grouped(["l_item"], [count(), sum("l_amount")]);
     assert_eq!(query(groups, &[]), [[7, 3, 14], [8, 2, 6]]);
-    let (mut connection, statement, _) =
-        with(from("line").key([p(0)]).aggregates([average("l_amount")]));
-    let mean = complete(connection.query_one(statement, &[2.into()])).unwrap();
+    let average = from("line").key([p(0)]).aggregates([average("l_amount")]);
+    let mean = with(average, |connection, statement, _| {
+        complete(connection.query_one(statement, &[2.into()])).unwrap()
+    });
     assert_eq!(mean.float(0), Ok(5.0));
 }
 
@@ -204,61 +239,52 @@ fn changes_see_the_row_as_it_was_and_are_undone() {
     let declared = from("line")
         .key([p(0), p(1)])
         .update_returning(change, ["l_amount", "l_item"]);
-    let (mut connection, statement, database) = with(declared);
-    let before = database.rows(schema().find("line"));
-    let new = complete(connection.query(statement, &[1, 2, 3, 4].map(Value::Int))).unwrap();
-    assert_eq!(new, [Row(vec![3.into(), 12.into()])]);
-    assert_ne!(database.rows(schema().find("line")), before);
-    complete(connection.rollback()).unwrap();
-    assert_eq!(database.rows(schema().find("line")), before);
+    let line = schema().find("line");
+    let changed = with(declared, |connection, statement, database| {
+        let new = complete(connection.query(statement, &[1, 2, 3, 4].map(Value::Int))).unwrap();
+        complete(connection.rollback()).unwrap();
+        assert_eq!(database.rows(line)[1].0[2..], [Value::Null, 8.into()]);
+        new
+    });
+    assert_eq!(changed, [Row(vec![3.into(), 12.into()])]);
 
-    let (mut connection, statement, database) = with(from("line").key([p(0)]).delete());
-    assert_eq!(complete(connection.execute(statement, &[2.into()])), Ok(2));
-    complete(connection.commit()).unwrap();
-    assert_eq!(database.rows(schema().find("line")).len(), 3);
+    with(
+        from("line").key([p(0)]).delete(),
+        |connection, statement, database| {
+            assert_eq!(complete(connection.execute(statement, &[2.into()])), Ok(2));
+            complete(connection.commit()).unwrap();
+            assert_eq!(database.rows(line).len(), 3);
+        },
+    );
 
-    let minus = from("line")
-        .key([p(0)])
-        .update([subtract("l_item", constant(1))]);
-    let (mut connection, statement, _) = with(minus);
-    assert_eq!(complete(connection.execute(statement, &[1.into()])), Ok(2));
+    let minus = from("line").key([p(0)]);
+    let minus = minus.update([subtract("l_item", constant(1))]);
+    with(minus, |connection, statement, _| {
+        assert_eq!(complete(connection.execute(statement, &[1.into()])), Ok(2));
+    });
 }
 
 #[test]
 fn keys_are_unique_where_they_must_be() {
-    let (mut connection, statement, _) = with(insert("item"));
-    let mut insert_item =
-        |id: i64, name: &str| complete(connection.execute(statement, &[id.into(), name.into()]));
-    assert!(matches!(insert_item(7, "new"), Err(Error::DuplicateKey(_))));
-    assert!(matches!(
-        insert_item(9, "seven"),
-        Err(Error::DuplicateKey(_))
-    ));
-    assert_eq!(insert_item(9, "nine"), Ok(1));
+    with(insert("item"), |connection, statement, _| {
+        let mut insert = |id: i64, name: &str| {
+            complete(connection.execute(statement, &[id.into(), name.into()]))
+        };
+        for (id, name) in [(7, "new"), (9, "seven")] {
+            assert!(matches!(insert(id, name), Err(Error::DuplicateKey(_))));
+        }
+        assert_eq!(insert(9, "nine"), Ok(1));
+    });
     // A table without a key takes the same row twice.
-    let (mut connection, statement, database) = with(insert("log"));
-    for _ in 0..2 {
-        assert_eq!(complete(connection.execute(statement, &[5.into()])), Ok(1));
-    }
-    assert_eq!(database.rows(schema().find("log")).len(), 2);
-}
-
-#[test]
-fn a_dropped_connection_rolls_back_and_lets_others_begin() {
-    let (mut connection, statement, database) = with(insert("log"));
-    complete(connection.execute(statement, &[5.into()])).unwrap();
-    drop(connection);
-    assert_eq!(database.rows(schema().find("log")).len(), 0);
-    let mut other = database.connect();
-    assert!(
-        matches!(
-            complete(other.execute(statement, &[5.into()])),
-            Err(Error::Other(_))
-        ),
-        "not begun"
-    );
-    complete(other.begin(&ANY)).unwrap();
-    assert!(complete(other.begin(&ANY)).is_err(), "begun twice");
+    with(insert("log"), |connection, statement, database| {
+        for _ in 0..2 {
+            assert_eq!(complete(connection.execute(statement, &[5.into()])), Ok(1));
+        }
+        complete(connection.commit()).unwrap();
+        assert_eq!(database.rows(schema().find("log")).len(), 2);
+        let outside = complete(connection.execute(statement, &[5.into()]));
+        assert!(matches!(outside, Err(Error::Other(_))), "not begun");
+    });
 }
 
 #[test]
@@ -307,6 +333,8 @@ fn mistakes_in_declarations_are_found_when_they_are_made() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
     /// A range over the secondary index gives what a loop over all rows gives.
     #[test]
     fn ranges_are_those_of_a_loop(
@@ -315,18 +343,14 @@ proptest! {
         bounds in (0i64..6, 0i64..6),
         inclusive in (any::<bool>(), any::<bool>()),
     ) {
-        let schema = schema();
-        let mut statements = Statements::new(&schema);
         let mut reached = from("line").index("line_item", [p(0)]);
         reached = if inclusive.0 { reached.at_least(p(1)) } else { reached.above(p(1)) };
         reached = if inclusive.1 { reached.at_most(p(2)) } else { reached.below(p(2)) };
-        let statement = statements.add("range", reached.ascending().columns(["l_amount", "l_order"]));
-        let database = Reference::new(&schema, &statements.finish());
-        let line = |(order, (item, amount)): (&i64, &(i64, i64))| Row([*order, 1, *amount, *item].map(Value::Int).to_vec());
-        database.load(Batch { table: schema.find("line"), rows: rows.iter().map(line).collect() }).unwrap();
-        let mut connection = database.connect();
-        complete(connection.begin(&ANY)).unwrap();
-        let found = complete(connection.query(statement, &[item, bounds.0, bounds.1].map(Value::Int))).unwrap();
+        let lines: Vec<_> = rows.iter().map(|(order, (item, amount))| (*order, 1, Some(*amount), *item)).collect();
+        let reached = reached.ascending().columns(["l_amount", "l_order"]);
+        let found = over(reached, &lines, |connection, statement, _| {
+            complete(connection.query(statement, &[item, bounds.0, bounds.1].map(Value::Int))).unwrap()
+        });
         let above = |amount: i64| if inclusive.0 { amount >= bounds.0 } else { amount > bounds.0 };
         let below = |amount: i64| if inclusive.1 { amount <= bounds.1 } else { amount < bounds.1 };
         let mut expected: Vec<(i64, i64)> = rows

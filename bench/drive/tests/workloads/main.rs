@@ -1,5 +1,7 @@
-//! Every workload end to end on the reference target: data, inputs, transactions, checks.
+//! Every workload end to end on the embedded store: data, inputs, transactions, checks.
 
+mod database;
+mod declarations;
 mod epinions;
 mod micro;
 mod seats;
@@ -10,8 +12,8 @@ mod ycsb;
 
 use std::collections::BTreeSet;
 
+use database::{Database, Tally};
 use evenkeel_workloads::interface::{Row, TableId, Value, Workload};
-use evenkeel_workloads::reference::{self, Reference, Tally};
 
 /// Expects `count` of `draws` to be within five standard deviations of a binomial with this probability.
 fn assert_fraction(what: &str, count: usize, draws: usize, probability: f64) {
@@ -29,29 +31,21 @@ fn run<W: Workload>(
     workload: impl Fn() -> W,
     clients: u32,
     transactions: usize,
-) -> (W, Reference, Tally) {
+) -> (W, Database, Tally) {
     let execute = |deadlock_every| {
         let workload = workload();
-        let database = reference::load(&workload).expect("the data fits the schema");
-        assert_eq!(
-            reference::check(&workload, &database).unwrap(),
-            [],
-            "after the load"
-        );
+        let database = database::load(&workload);
+        assert_eq!(database::check(&workload, &database), [], "after the load");
         database.inject_deadlocks(deadlock_every);
         let mut clients: Vec<_> = (0..clients).map(|number| workload.client(number)).collect();
-        let tally = reference::run(&workload, &database, &mut clients, transactions).unwrap();
-        database.inject_deadlocks(None);
-        assert_eq!(
-            reference::check(&workload, &database).unwrap(),
-            [],
-            "after the run"
-        );
+        let tally = database::run(&workload, &database, &mut clients, transactions);
+        database.inject_deadlocks(0);
+        assert_eq!(database::check(&workload, &database), [], "after the run");
         (workload, database, tally)
     };
-    let (workload, database, tally) = execute(None);
+    let (workload, database, tally) = execute(0);
     // More than a transaction has statements, or it would never succeed.
-    let (_, bumpy_database, bumpy) = execute(Some(97));
+    let (_, bumpy_database, bumpy) = execute(97);
     assert!(bumpy.retries > 0);
     assert_eq!(
         Tally {
@@ -69,7 +63,7 @@ fn run<W: Workload>(
     (workload, database, tally)
 }
 
-fn rows<W: Workload>(workload: &W, database: &Reference, table: &str) -> Vec<Row> {
+fn rows<W: Workload>(workload: &W, database: &Database, table: &str) -> Vec<Row> {
     database.rows(workload.schema().find(table))
 }
 
@@ -97,10 +91,10 @@ fn set(row: &mut Row, column: usize, value: i64) -> bool {
 }
 
 /// The conditions violated after `damage`, without their workload.
-fn violated<W: Workload>(workload: &W, damage: impl FnOnce(&Reference)) -> BTreeSet<String> {
-    let database = reference::load(workload).unwrap();
+fn violated<W: Workload>(workload: &W, damage: impl FnOnce(&Database)) -> BTreeSet<String> {
+    let database = database::load(workload);
     damage(&database);
-    let violations = reference::check(workload, &database).unwrap();
+    let violations = database::check(workload, &database);
     violations
         .iter()
         .map(|v| v.condition.split_once(": ").unwrap().1.to_owned())

@@ -1,9 +1,9 @@
-//! sysbench's `oltp_read_write` on the reference target.
+//! sysbench's `oltp_read_write` on the embedded store.
 
 use evenkeel_workloads::interface::{Value, Workload};
 use evenkeel_workloads::sysbench::{Options, Sysbench};
 
-use crate::{rows, run, set, violated};
+use crate::{database, rows, run, set, violated};
 
 fn small() -> Options {
     Options {
@@ -18,7 +18,7 @@ fn rows_stay_and_are_replaced() {
     assert_eq!(tally.committed, [1000]);
     let ran = rows(&sysbench, &database, "sbtest1");
     assert_eq!(ran.len(), 300);
-    let fresh = evenkeel_workloads::reference::load(&sysbench).unwrap();
+    let fresh = database::load(&sysbench);
     let loaded = rows(&sysbench, &fresh, "sbtest1");
     // The three popular rows are drawn 250 times each by every write, and the others a few times or never.
     let changed = |column: usize, id: usize| ran[id - 1].0[column] != loaded[id - 1].0[column];
@@ -39,7 +39,7 @@ fn lost_updates_and_rows_are_seen() {
     let sum = |rows: Vec<evenkeel_workloads::interface::Row>| -> i64 {
         rows.iter().map(|row| row.int(1).unwrap()).sum()
     };
-    let fresh = evenkeel_workloads::reference::load(&sysbench).unwrap();
+    let fresh = database::load(&sysbench);
     let before = sum(rows(&sysbench, &fresh, "sbtest1"));
     assert_eq!(sum(rows(&sysbench, &database, "sbtest1")), before + 1000);
 

@@ -1,12 +1,11 @@
-//! TATP on the reference target.
+//! TATP on the embedded store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenkeel_workloads::interface::{Row, Workload};
-use evenkeel_workloads::reference;
 use evenkeel_workloads::tatp::{self, ALREADY_FORWARDED, START_TIMES, Tatp};
 
-use crate::{assert_fraction, rows, run, set, violated};
+use crate::{assert_fraction, database, rows, run, set, violated};
 
 #[test]
 fn tatp_runs_and_its_shares_of_success_follow_from_its_data() {
@@ -76,7 +75,7 @@ fn destination_law() -> f64 {
 fn tatp_finds_destinations_as_often_as_its_definition_says() {
     assert!((destination_law() - 0.1479).abs() < 0.0001);
     let tatp = Tatp::new(4000, 3);
-    let database = reference::load(&tatp).unwrap();
+    let database = database::load(&tatp);
     let mut active = BTreeSet::new();
     for facility in rows(&tatp, &database, "special_facility") {
         if facility.int(2) == Ok(1) {
@@ -101,7 +100,7 @@ fn tatp_finds_destinations_as_often_as_its_definition_says() {
 #[test]
 fn tatp_subscribers_differ() {
     let tatp = Tatp::new(4000, 3);
-    let database = reference::load(&tatp).unwrap();
+    let database = database::load(&tatp);
     let mut access: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
     for row in rows(&tatp, &database, "access_info") {
         access
@@ -171,7 +170,7 @@ fn tatp_checks_see_damage() {
     assert_eq!(lost.len(), 1);
     let orphan = violated(&tatp, |db| {
         let forwarding = rows(&tatp, db, "call_forwarding")[0].clone();
-        let of = |row: &&Row| row.int(0) == forwarding.int(0) && row.int(1) == forwarding.int(1);
+        let of = |row: &Row| row.int(0) == forwarding.int(0) && row.int(1) == forwarding.int(1);
         assert!(db.lose(find("special_facility"), of));
     });
     assert!(

@@ -1,4 +1,4 @@
-//! Epinions on the reference target.
+//! Epinions on the embedded store.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,10 +1,9 @@
-//! YCSB's core workloads on the reference target.
+//! YCSB's core workloads on the embedded store.
 
 use evenkeel_workloads::interface::{Row, Workload};
-use evenkeel_workloads::reference;
 use evenkeel_workloads::ycsb::{self, Core, Ycsb};
 
-use crate::{assert_fraction, assert_mix, rows, run, violated};
+use crate::{assert_fraction, assert_mix, database, rows, run, violated};
 
 #[test]
 fn ycsb_runs_all_core_workloads() {
@@ -67,7 +66,7 @@ fn ycsb_d_reads_the_latest() {
             seed: 4,
         },
     );
-    reference::load(&ycsb).unwrap();
+    database::load(&ycsb);
     let mut client = ycsb.client(0);
     let mut reads = Vec::new();
     while reads.len() < 20_000 {
@@ -119,7 +118,7 @@ fn a_record_that_is_there_already_is_passed_over() {
         theta: 0.5,
         seed: 4,
     };
-    let database = reference::load(&Ycsb::new(Core::D, options)).unwrap();
+    let database = database::load(&Ycsb::new(Core::D, options));
     let ycsb = Ycsb::new(
         Core::D,
         ycsb::Options {
@@ -128,6 +127,6 @@ fn a_record_that_is_there_already_is_passed_over() {
         },
     );
     let mut clients = vec![ycsb.client(0)];
-    let tally = reference::run(&ycsb, &database, &mut clients, 1000).unwrap();
+    let tally = database::run(&ycsb, &database, &mut clients, 1000);
     assert_eq!(tally.rolled_back["key_exists"], 10);
 }

@@ -1,12 +1,12 @@
-//! SEATS on the reference target.
+//! SEATS on the embedded store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenkeel_workloads::interface::{Connection, Outcome, Workload, complete};
-use evenkeel_workloads::reference;
+use evenkeel_drive::workload::Hosted;
+use evenkeel_workloads::interface::{Outcome, Workload, complete};
 use evenkeel_workloads::seats::{self, Seats};
 
-use crate::{assert_fraction, rows, run, set, violated};
+use crate::{assert_fraction, database, rows, run, set, violated};
 
 const SMALL_SEATS: seats::Sizes = seats::Sizes {
     customers: 800,
@@ -31,7 +31,7 @@ fn seats_runs() {
         "{:?}",
         tally.rolled_back
     );
-    let before = reference::load(&Seats::new(SMALL_SEATS, 2)).unwrap();
+    let before = database::load(&Seats::new(SMALL_SEATS, 2));
     let change = rows(&seats, &database, "reservation").len() as i64
         - rows(&seats, &before, "reservation").len() as i64;
     assert_eq!(
@@ -43,10 +43,10 @@ fn seats_runs() {
 #[test]
 fn seats_inputs_follow_the_definition() {
     let seats = Seats::new(SMALL_SEATS, 2);
-    let database = reference::load(&seats).unwrap();
+    let database = database::load(&seats);
     let mut clients = vec![seats.client(0)];
     // Queues fill first.
-    reference::run(&seats, &database, &mut clients, 500).unwrap();
+    database::run(&seats, &database, &mut clients, 500);
     let client = &mut clients[0];
     let requests: Vec<_> = (0..1000).map(|_| seats.next(client)).collect();
     let searches: Vec<_> = requests
@@ -91,7 +91,7 @@ fn seats_inputs_follow_the_definition() {
 #[test]
 fn seats_searches_nearby_airports() {
     let workload = Seats::new(SMALL_SEATS, 2);
-    let database = reference::load(&workload).unwrap();
+    let database = database::load(&workload);
     let flights = rows(&workload, &database, "flight");
     let routes: BTreeSet<(i64, i64)> = flights
         .iter()
@@ -128,17 +128,15 @@ fn seats_searches_nearby_airports() {
                 to_time: time,
                 within,
             };
-            let mut connection = database.connect();
-            complete(async {
-                connection.begin(&workload.transactions()[1]).await?;
-                workload
-                    .run(
-                        &mut workload.client(0),
-                        &seats::Request::FindFlights(search),
-                        &mut connection,
-                    )
-                    .await
-            })
+            let mut connection = database.connect(&Hosted(&workload));
+            let request = seats::Request::FindFlights(search);
+            let client = &mut workload.client(0);
+            complete(database::transact(
+                &workload,
+                client,
+                &request,
+                &mut connection,
+            ))
         };
         assert_eq!(search(None), Ok(Outcome::Miss));
         assert_eq!(search(Some(100)), Ok(Outcome::Commit));
@@ -157,7 +155,7 @@ fn seats_data_follows_the_definition() {
         },
         2,
     );
-    let database = reference::load(&seats).unwrap();
+    let database = database::load(&seats);
     let flights = rows(&seats, &database, "flight");
     assert!(
         (3 * 112..=3 * 187).contains(&(flights.len() as i64)),

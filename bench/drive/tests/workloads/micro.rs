@@ -1,4 +1,4 @@
-//! The lock microbenchmark on the reference target.
+//! The lock microbenchmark on the embedded store.
 
 use evenkeel_workloads::interface::Workload;
 use evenkeel_workloads::micro::{self, Micro};
