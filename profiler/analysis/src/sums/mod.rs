@@ -31,85 +31,62 @@ use crate::sums::moments::co_moment;
 use crate::sums::paths::{BODY_ORDINAL, Paths};
 use crate::sums::vectors::{Entry, Sibling, Vector};
 
-/// Sums over intervals at one node. X inclusive ticks, x exclusive ticks, N calls, L latency in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NodeSums {
-    /// Sum of X.
-    pub inclusive: i128,
-    /// Sum of X^2.
-    pub inclusive_squared: i128,
-    /// Sum of X L.
-    pub inclusive_latency: i128,
-    /// Sum of x.
-    pub exclusive: i128,
-    /// Sum of x^2.
-    pub exclusive_squared: i128,
-    /// Sum of x L.
-    pub exclusive_latency: i128,
-    /// Sum of N.
-    pub calls: i128,
-    /// Sum of N^2.
-    pub calls_squared: i128,
-    /// Sum of N X.
-    pub calls_inclusive: i128,
+/// A structure of integer sums that are added, subtracted and written alike.
+macro_rules! sums {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: i128,)+
+        }
+
+        impl $name {
+            /// How many sums there are.
+            pub const COUNT: usize = [$(stringify!($field)),+].len();
+
+            /// All of them, in the order of the fields.
+            pub fn all(&self) -> [i128; $name::COUNT] {
+                [$(self.$field),+]
+            }
+
+            /// From sums in the order of the fields.
+            pub(crate) fn of([$($field),+]: [i128; $name::COUNT]) -> $name {
+                $name { $($field),+ }
+            }
+
+            #[inline]
+            fn combine(&mut self, other: &$name, with: impl Fn(i128, i128) -> i128) {
+                $(self.$field = with(self.$field, other.$field);)+
+            }
+        }
+    };
+}
+
+sums! {
+    /// Sums over intervals at one node. X inclusive ticks, x exclusive ticks, N calls, L latency in ticks.
+    NodeSums {
+        /// Sum of X.
+        inclusive,
+        /// Sum of X^2.
+        inclusive_squared,
+        /// Sum of X L.
+        inclusive_latency,
+        /// Sum of x.
+        exclusive,
+        /// Sum of x^2.
+        exclusive_squared,
+        /// Sum of x L.
+        exclusive_latency,
+        /// Sum of N.
+        calls,
+        /// Sum of N^2.
+        calls_squared,
+        /// Sum of N X.
+        calls_inclusive,
+    }
 }
 
 impl NodeSums {
-    /// How many sums there are.
-    pub const COUNT: usize = 9;
-
-    /// All of them, in the order of the fields.
-    pub fn all(&self) -> [i128; NodeSums::COUNT] {
-        let NodeSums {
-            inclusive,
-            inclusive_squared,
-            inclusive_latency,
-            exclusive,
-            exclusive_squared,
-            exclusive_latency,
-            calls,
-            calls_squared,
-            calls_inclusive,
-        } = *self;
-        [
-            inclusive,
-            inclusive_squared,
-            inclusive_latency,
-            exclusive,
-            exclusive_squared,
-            exclusive_latency,
-            calls,
-            calls_squared,
-            calls_inclusive,
-        ]
-    }
-
-    /// From sums in the order of the fields.
-    pub(crate) fn of(all: [i128; NodeSums::COUNT]) -> NodeSums {
-        let [
-            inclusive,
-            inclusive_squared,
-            inclusive_latency,
-            exclusive,
-            exclusive_squared,
-            exclusive_latency,
-            calls,
-            calls_squared,
-            calls_inclusive,
-        ] = all;
-        NodeSums {
-            inclusive,
-            inclusive_squared,
-            inclusive_latency,
-            exclusive,
-            exclusive_squared,
-            exclusive_latency,
-            calls,
-            calls_squared,
-            calls_inclusive,
-        }
-    }
-
     /// Adds the sums of other intervals.
     pub(crate) fn add_sums(&mut self, other: &NodeSums) {
         self.combine(other, |a, b| a + b);
@@ -136,19 +113,6 @@ impl NodeSums {
             },
             |a, b| a + b,
         );
-    }
-
-    #[inline]
-    fn combine(&mut self, other: &NodeSums, with: impl Fn(i128, i128) -> i128) {
-        self.inclusive = with(self.inclusive, other.inclusive);
-        self.inclusive_squared = with(self.inclusive_squared, other.inclusive_squared);
-        self.inclusive_latency = with(self.inclusive_latency, other.inclusive_latency);
-        self.exclusive = with(self.exclusive, other.exclusive);
-        self.exclusive_squared = with(self.exclusive_squared, other.exclusive_squared);
-        self.exclusive_latency = with(self.exclusive_latency, other.exclusive_latency);
-        self.calls = with(self.calls, other.calls);
-        self.calls_squared = with(self.calls_squared, other.calls_squared);
-        self.calls_inclusive = with(self.calls_inclusive, other.calls_inclusive);
     }
 }
 
