@@ -10,13 +10,17 @@ use std::time::{Duration, Instant};
 use evenkeel_analysis::profile::ListenQueue;
 use evenkeel_attach::process;
 
-/// Pauses between two searches for sockets, until a listening one is found and afterwards: a server opens them when it starts.
+// Numbers without an origin are bounds of memory; `crate::refine::policy` has the words for an origin.
+
+/// Pauses between two searches for sockets, until a listening one is found and afterwards: a server opens them when it
+/// starts. Guess.
 const SEARCH: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 /// Processes whose sockets are looked at; workers share those of the first.
 const PROCESSES_MAX: usize = 64;
 /// Sockets that are watched.
 const SOCKETS_MAX: usize = 16;
-/// A look takes at most this part of the time. In another network all connections are listed to find those that listen.
+/// A look takes at most one part in this many of the time. In another network all connections are listed to find those
+/// that listen. Guess: `a_look_is_not_repeated_at_once`.
 const COST_MAX: u32 = 200;
 /// State of a listening socket in the kernel's list (`TCP_LISTEN`).
 const LISTEN: &str = "0A";
@@ -198,5 +202,16 @@ mod tests {
             .find(|queue| queue.address == address.to_string());
         let queue = queue.expect("its queue");
         assert_eq!((queue.looks, queue.mean, queue.max), (1, 3.0, 3));
+    }
+
+    #[test]
+    fn a_look_is_not_repeated_at_once() {
+        let mut queues = ListenQueues::default();
+        queues.look(std::process::id() as i32);
+        assert!(queues.next.is_some());
+        queues.next = Some(Instant::now() + Duration::from_secs(600));
+        let (next, searched) = (queues.next, queues.searched);
+        queues.look(std::process::id() as i32);
+        assert_eq!((queues.next, queues.searched), (next, searched));
     }
 }

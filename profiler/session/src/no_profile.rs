@@ -1,10 +1,11 @@
 //! Reasons why nothing was profiled. Each text says what to do.
 
-use std::fmt::{self, Display};
+use std::fmt;
 use std::path::PathBuf;
 
 use evenkeel_attach::namespace;
 use evenkeel_wire::{ARENA_BYTES, ARENA_VARIABLE};
+use thiserror::Error;
 
 /// Part of a processor from which processes are called busy.
 const BUSY: f64 = 0.05;
@@ -12,21 +13,27 @@ const BUSY: f64 = 0.05;
 const IDLE: f64 = 0.005;
 
 /// Why nothing was profiled.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Error, PartialEq)]
 pub enum Reason {
     /// No process has loaded the agent, and none was seen without it.
+    #[error(
+        "the agent was never loaded: the command ended first, is statically linked, or changed its rights (setuid). Profile the server itself instead of a wrapper"
+    )]
     NeverLoaded,
     /// A program runs without the agent, which its environment does not name.
+    #[error("{} runs without the agent: its parent cleared its environment, and LD_PRELOAD with it (env -i, sudo, su, a server that upgrades its own program). Give that program itself as the command, let LD_PRELOAD and {arena} through, or attach to it (evenkeel attach PID)", .program.display(), arena = ARENA_VARIABLE)]
     EnvironmentCleared {
         /// Its file.
         program: PathBuf,
     },
     /// A program runs without the agent though its environment names it.
+    #[error("{} runs without the agent, though its environment names it: it is statically linked, has other rights (setuid, file capabilities), or may not read the agent's file. Check with file, getcap and ls -l", .program.display())]
     AgentRefused {
         /// Its file.
         program: PathBuf,
     },
     /// A program runs without the agent, whose file is not in its root directory.
+    #[error("{} runs without the agent: it has another root directory (chroot, a container) without {}. Make that file visible there (mount --bind, a volume), or start the program without evenkeel and attach to it (evenkeel attach PID)", .program.display(), .agent.display())]
     AgentNotInRoot {
         /// Its file.
         program: PathBuf,
@@ -34,6 +41,7 @@ pub enum Reason {
         agent: PathBuf,
     },
     /// The function is in a library.
+    #[error("but {library} has it: write --interval '{library}!{name}'")]
     InLibrary {
         /// As asked for.
         name: String,
@@ -41,16 +49,23 @@ pub enum Reason {
         library: String,
     },
     /// Libraries have functions whose names are spelt alike.
+    #[error("did you mean --interval '{}'?", .names.join("' or '"))]
     AlikeInLibrary {
         /// `library!function`, of each the closest.
         names: Vec<String>,
     },
     /// The library was loaded by a path that says nothing to another process.
+    #[error(
+        "{path} was loaded by a relative path (dlopen(\"./..\"), LD_LIBRARY_PATH=.), which names no file for other processes, so it was not read. Load it by its whole path"
+    )]
     RelativePath {
         /// Where it lies.
         path: String,
     },
     /// No library of this name was loaded.
+    #[error(
+        "no library {library} was loaded by the {processes} processes with the agent. Check its name with ldd or /proc/PID/maps"
+    )]
     NoLibrary {
         /// As asked for.
         library: String,
@@ -58,18 +73,28 @@ pub enum Reason {
         processes: u32,
     },
     /// A process had too little address space left for the agent.
+    #[error("a process of the command runs without the agent, for lack of address space: its limit (ulimit -v, systemd: LimitAS=) leaves less than the {} GB that profiling reserves. Most of that is never used: lift the limit for the profile", (ARENA_BYTES >> 30) + 1)]
     NoAddressSpace,
     /// None of a preset's programs ran.
+    #[error(
+        "the command never ran {programs}: name another --preset, or the interval with --interval"
+    )]
     NoProgram {
         /// Their names.
         programs: String,
     },
     /// The code could not be changed when the interval's functions were there.
+    #[error(
+        "the interval {name} never ended: its process gave up the right to change its code (PR_SET_MDWE) before that function was loaded. Switch that off for the profile (systemd: MemoryDenyWriteExecute=no), or choose an --interval in the program itself, which is hooked at its start"
+    )]
     NoWriteExecute {
         /// The interval.
         name: String,
     },
     /// The interval's boundaries could not be hooked.
+    #[error(
+        "the interval {name} never ended, because it could not be hooked: {why}. Choose another --interval, such as a function that it calls"
+    )]
     Refused {
         /// The interval.
         name: String,
@@ -77,6 +102,7 @@ pub enum Reason {
         why: String,
     },
     /// Intervals began, and none has ended.
+    #[error(fmt = never_ended)]
     NeverEnded {
         /// The interval.
         name: String,
@@ -86,6 +112,9 @@ pub enum Reason {
         recursive: bool,
     },
     /// Intervals began on one thread, and their ends were met on others.
+    #[error(
+        "the interval {name} never ended on the thread on which it began, but {ends} times or more where none was open. If its beginning is called again before its end (a read until EAGAIN), begin with a function that is called once for each. If intervals move between threads, name the value that identifies them: --interval 'BEGIN..END,key=0:0' (argument 0 of both, or returned:0). Name the functions that continue them with --work FUNCTION,key=0. Otherwise begin them with another function, which is called before each of those ends"
+    )]
     EndsElsewhere {
         /// The interval.
         name: String,
@@ -93,6 +122,7 @@ pub enum Reason {
         ends: u64,
     },
     /// The process stands still.
+    #[error("the interval {name} never ended while it was profiled: process {number} is stopped (SIGSTOP, or Ctrl-Z in its shell). Continue it (kill -CONT {number}), and profile it then", number = namespace::outer(*.pid))]
     Stopped {
         /// The interval.
         name: String,
@@ -100,16 +130,21 @@ pub enum Reason {
         pid: i32,
     },
     /// Instructions of the agent's failed in the target.
+    #[error("{failed}")]
     AgentFailed {
         /// The failure, its place, and its consequence.
         failed: String,
     },
     /// The threads of most intervals went on with another stack inside of them: what is left is no sample of all.
+    #[error(
+        "the thread of {intervals} intervals switched to another stack inside of them (coroutines, ucontext, boost.context): intervals that switch user-level stacks are not supported. Choose an --interval that stays on one stack, such as a function that a resumed handler calls"
+    )]
     StacksSwitched {
         /// Number of intervals.
         intervals: u64,
     },
     /// Nobody has called the interval's function where it is hooked.
+    #[error(fmt = not_called)]
     NotCalled {
         /// The interval.
         name: String,
@@ -123,114 +158,21 @@ pub enum Reason {
 }
 
 /// The function that may be meant where a program does not have the interval's function.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Error, PartialEq)]
 pub enum Hint {
     /// Where the function is instead, or why it may not have been looked for where it is.
+    #[error("{0}")]
     Reason(Reason),
     /// Where the names are that the program lacks: in the words of the reader of its file.
+    #[error("{0}")]
     Names(String),
 }
 
-impl Display for Hint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Hint::Reason(reason) => write!(f, "{reason}"),
-            Hint::Names(text) => f.write_str(text),
-        }
-    }
-}
-
-impl Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Reason::AgentFailed { failed } => f.write_str(failed),
-            Reason::StacksSwitched { intervals } => write!(
-                f,
-                "the thread of {intervals} intervals switched to another stack inside of them (coroutines, ucontext, boost.context): intervals that switch user-level stacks are not supported. Choose an --interval that stays on one stack, such as a function that a resumed handler calls"
-            ),
-            Reason::NeverLoaded => write!(
-                f,
-                "the agent was never loaded: the command ended first, is statically linked, or changed its rights (setuid). Profile the server itself instead of a wrapper"
-            ),
-            Reason::EnvironmentCleared { program } => write!(
-                f,
-                "{} runs without the agent: its parent cleared its environment, and LD_PRELOAD with it (env -i, sudo, su, a server that upgrades its own program). Give that program itself as the command, let LD_PRELOAD and {ARENA_VARIABLE} through, or attach to it (evenkeel attach PID)",
-                program.display()
-            ),
-            Reason::AgentRefused { program } => write!(
-                f,
-                "{} runs without the agent, though its environment names it: it is statically linked, has other rights (setuid, file capabilities), or may not read the agent's file. Check with file, getcap and ls -l",
-                program.display()
-            ),
-            Reason::AgentNotInRoot { program, agent } => write!(
-                f,
-                "{} runs without the agent: it has another root directory (chroot, a container) without {}. Make that file visible there (mount --bind, a volume), or start the program without evenkeel and attach to it (evenkeel attach PID)",
-                program.display(),
-                agent.display()
-            ),
-            Reason::InLibrary { name, library } => {
-                write!(
-                    f,
-                    "but {library} has it: write --interval '{library}!{name}'"
-                )
-            }
-            Reason::AlikeInLibrary { names } => {
-                write!(f, "did you mean --interval '{}'?", names.join("' or '"))
-            }
-            Reason::RelativePath { path } => write!(
-                f,
-                "{path} was loaded by a relative path (dlopen(\"./..\"), LD_LIBRARY_PATH=.), which names no file for other processes, so it was not read. Load it by its whole path"
-            ),
-            Reason::NoLibrary { library, processes } => write!(
-                f,
-                "no library {library} was loaded by the {processes} processes with the agent. Check its name with ldd or /proc/PID/maps"
-            ),
-            Reason::NoAddressSpace => write!(
-                f,
-                "a process of the command runs without the agent, for lack of address space: its limit (ulimit -v, systemd: LimitAS=) leaves less than the {} GB that profiling reserves. Most of that is never used: lift the limit for the profile",
-                (ARENA_BYTES >> 30) + 1
-            ),
-            Reason::NoProgram { programs } => write!(
-                f,
-                "the command never ran {programs}: name another --preset, or the interval with --interval"
-            ),
-            Reason::NoWriteExecute { name } => write!(
-                f,
-                "the interval {name} never ended: its process gave up the right to change its code (PR_SET_MDWE) before that function was loaded. Switch that off for the profile (systemd: MemoryDenyWriteExecute=no), or choose an --interval in the program itself, which is hooked at its start"
-            ),
-            Reason::Refused { name, why } => write!(
-                f,
-                "the interval {name} never ended, because it could not be hooked: {why}. Choose another --interval, such as a function that it calls"
-            ),
-            Reason::NeverEnded {
-                name,
-                in_flight,
-                recursive,
-            } => never_ended(f, name, *in_flight, *recursive),
-            Reason::EndsElsewhere { name, ends } => write!(
-                f,
-                "the interval {name} never ended on the thread on which it began, but {ends} times or more where none was open. If its beginning is called again before its end (a read until EAGAIN), begin with a function that is called once for each. If intervals move between threads, name the value that identifies them: --interval 'BEGIN..END,key=0:0' (argument 0 of both, or returned:0). Name the functions that continue them with --work FUNCTION,key=0. Otherwise begin them with another function, which is called before each of those ends"
-            ),
-            Reason::Stopped { name, pid } => write!(
-                f,
-                "the interval {name} never ended while it was profiled: process {number} is stopped (SIGSTOP, or Ctrl-Z in its shell). Continue it (kill -CONT {number}), and profile it then",
-                number = namespace::outer(*pid)
-            ),
-            Reason::NotCalled {
-                name,
-                processes,
-                busy,
-                elsewhere,
-            } => not_called(f, name, *processes, *busy, elsewhere.as_deref()),
-        }
-    }
-}
-
 fn never_ended(
-    f: &mut fmt::Formatter<'_>,
     name: &str,
-    in_flight: u64,
-    recursive: bool,
+    in_flight: &u64,
+    recursive: &bool,
+    f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     let times = match in_flight {
         1 => "one has begun and still runs".to_owned(),
@@ -240,7 +182,7 @@ fn never_ended(
         f,
         "the interval {name} never ended while it was profiled, though "
     )?;
-    if recursive {
+    if *recursive {
         write!(
             f,
             "{times}: its function calls itself, and an interval is the outermost call, which has not returned. Name the inner calls as --interval CALLER>FUNCTION, name a function below, or profile for longer (--for)"
@@ -254,16 +196,16 @@ fn never_ended(
 }
 
 fn not_called(
-    f: &mut fmt::Formatter<'_>,
     name: &str,
-    processes: u32,
-    busy: Option<f64>,
-    elsewhere: Option<&Reason>,
+    processes: &u32,
+    busy: &Option<f64>,
+    elsewhere: &Option<Box<Reason>>,
+    f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     write!(
         f,
         "the interval {name} never ended while it was profiled: nobody called it, in {processes} {} it hooked",
-        if processes == 1 {
+        if *processes == 1 {
             "process that has"
         } else {
             "processes that have"
@@ -273,12 +215,12 @@ fn not_called(
         return write!(f, "; {elsewhere}");
     }
     match busy {
-        Some(busy) if busy >= BUSY => write!(
+        Some(busy) if *busy >= BUSY => write!(
             f,
             ". They were busy ({:.0} % of a processor) with something else: choose another --interval that this load runs through, or profile for longer (--for)",
             100.0 * busy
         ),
-        Some(busy) if busy >= IDLE => write!(
+        Some(busy) if *busy >= IDLE => write!(
             f,
             ". They did little ({:.1} % of a processor): if that was your load, it does not run through that function: choose another --interval. If there was no load yet, put them under load while they are profiled, for longer (--for)",
             100.0 * busy
