@@ -10,28 +10,6 @@ use crate::format::{Error, Export, Format};
 /// The format.
 pub struct Csv;
 
-/// Names of the columns.
-const COLUMNS: [&str; 18] = [
-    "node",
-    "parent",
-    "depth",
-    "name",
-    "site",
-    "file",
-    "line",
-    "kind",
-    "is_leaf",
-    "calls_mean",
-    "mean_ns",
-    "sd_ns",
-    "variance_fraction",
-    "share",
-    "share_se",
-    "tail_share_p95",
-    "tail_share_p99",
-    "tail_share_p999",
-];
-
 impl Format for Csv {
     fn name(&self) -> &'static str {
         "csv"
@@ -43,12 +21,13 @@ impl Format for Csv {
 
     fn write(&self, export: &Export<'_>, out: &mut dyn Write) -> Result<(), Error> {
         let mut lines = csv::Writer::from_writer(out);
-        lines.write_record(COLUMNS).map_err(written)?;
+        let names = line(&export.profile.tree, 0, None, 0).map(|(name, _)| name);
+        lines.write_record(names).map_err(written)?;
         let mut next = 0;
         let mut open = vec![(&export.profile.tree, None, 0)];
         while let Some((node, parent, depth)) = open.pop() {
-            let line = line(node, next, parent, depth);
-            lines.write_record(&line).map_err(written)?;
+            let values = line(node, next, parent, depth).map(|(_, value)| value);
+            lines.write_record(values).map_err(written)?;
             let below = node.children.iter().rev();
             open.extend(below.map(|child| (child, Some(next), depth + 1)));
             next += 1;
@@ -58,28 +37,34 @@ impl Format for Csv {
     }
 }
 
-fn line(node: &Node, at: usize, parent: Option<usize>, depth: usize) -> [String; COLUMNS.len()] {
+/// The columns of a node.
+fn line(
+    node: &Node,
+    at: usize,
+    parent: Option<usize>,
+    depth: usize,
+) -> [(&'static str, String); 18] {
     let tail = |name: &str| text(node.tail_share.get(name));
     let kind = serde_json::to_value(node.kind).expect("a word");
     [
-        at.to_string(),
-        text(parent.as_ref()),
-        depth.to_string(),
-        node.name.clone(),
-        node.site.clone(),
-        node.file.clone().unwrap_or_default(),
-        text(node.line.as_ref()),
-        kind.as_str().unwrap_or_default().to_owned(),
-        node.children.is_empty().to_string(),
-        node.calls_mean.to_string(),
-        node.mean_ns.to_string(),
-        node.sd_ns.to_string(),
-        node.variance_fraction.to_string(),
-        node.share.to_string(),
-        node.se.to_string(),
-        tail("p95"),
-        tail("p99"),
-        tail("p999"),
+        ("node", at.to_string()),
+        ("parent", text(parent.as_ref())),
+        ("depth", depth.to_string()),
+        ("name", node.name.clone()),
+        ("site", node.site.clone()),
+        ("file", node.file.clone().unwrap_or_default()),
+        ("line", text(node.line.as_ref())),
+        ("kind", kind.as_str().unwrap_or_default().to_owned()),
+        ("is_leaf", node.children.is_empty().to_string()),
+        ("calls_mean", node.calls_mean.to_string()),
+        ("mean_ns", node.mean_ns.to_string()),
+        ("sd_ns", node.sd_ns.to_string()),
+        ("variance_fraction", node.variance_fraction.to_string()),
+        ("share", node.share.to_string()),
+        ("share_se", node.se.to_string()),
+        ("tail_share_p95", tail("p95")),
+        ("tail_share_p99", tail("p99")),
+        ("tail_share_p999", tail("p999")),
     ]
 }
 
