@@ -6,8 +6,9 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
-use evenkeel_locks::{DeadlockPolicy, ScheduleKind, SetSizes, Starvation, Victim};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use evenkeel_locks::{DeadlockPolicy, ScheduleKind, SetSizes, Starvation};
 use evenkeel_simulate::axis::{Axis, Parameter};
 use evenkeel_simulate::config::{Remaining, Unit};
 use evenkeel_simulate::export::{self, Report};
@@ -33,8 +34,8 @@ Examples:
   evenkeel simulate --preset htap --schedule fifo,hldsf --sweep clients=50..200:50")]
 pub struct Arguments {
     /// The workload: the papers' microbenchmark, their hybrid mix in epochs, or the locks of TPC-C
-    #[arg(long, value_enum, default_value_t = Preset::Micro)]
-    preset: Preset,
+    #[arg(long, value_parser = named(&PRESETS), default_value = "micro")]
+    preset: fn() -> Config,
     #[arg(
         long,
         value_name = "LIST",
@@ -91,8 +92,8 @@ pub struct Arguments {
     #[arg(long)]
     theta: Option<f64>,
     /// Order in which a transaction asks for its locks [default: random]
-    #[arg(long, value_enum)]
-    order: Option<Order>,
+    #[arg(long, value_parser = named(&ORDERS))]
+    order: Option<LockOrder>,
     /// Locks of a transaction (of a short one in htap) [default: 5, in htap 4]
     #[arg(long, value_name = "N")]
     locks: Option<u32>,
@@ -105,8 +106,8 @@ pub struct Arguments {
     #[arg(long, value_name = "WORK")]
     work: Option<String>,
     /// Resolution or prevention of deadlocks
-    #[arg(long, value_enum, default_value_t = Deadlocks::Youngest)]
-    deadlocks: Deadlocks,
+    #[arg(long, value_parser = named(&DeadlockPolicy::NAMED), default_value = "youngest")]
+    deadlocks: DeadlockPolicy,
     /// Against starvation: none, barrier, ageing:SIZE_PER_SECOND, bypass:OVERTAKES [default: what the papers do for each schedule]
     #[arg(long, value_name = "HOW", value_parser = starvation)]
     starvation: Option<Starving>,
@@ -117,8 +118,8 @@ pub struct Arguments {
     #[arg(long)]
     size_error: bool,
     /// Where hLDSF takes expected remaining times from [default: learned, in htap known]
-    #[arg(long, value_enum)]
-    remaining: Option<Estimates>,
+    #[arg(long, value_parser = named(&REMAINING))]
+    remaining: Option<Remaining>,
     /// Mean back-off before the first retry of an aborted transaction, in ms (epochs in htap) [default: 1, in htap 10]
     #[arg(long, value_name = "MS")]
     backoff: Option<f64>,
@@ -135,34 +136,32 @@ pub struct Arguments {
     plot: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Preset {
-    Micro,
-    Htap,
-    Tpcc,
-}
+/// The configurations to start from.
+const PRESETS: [(&str, fn() -> Config); 3] = [
+    ("micro", Config::micro),
+    ("htap", Config::htap),
+    ("tpcc", Config::tpcc),
+];
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Order {
-    Random,
-    Hashed,
-    HotLast,
-}
+const ORDERS: [(&str, LockOrder); 3] = [
+    ("random", LockOrder::Random),
+    ("hashed", LockOrder::Hashed),
+    ("hot-last", LockOrder::HotLast),
+];
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Estimates {
-    Known,
-    Learned,
-}
+const REMAINING: [(&str, Remaining); 2] =
+    [("known", Remaining::Known), ("learned", Remaining::Learned)];
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Deadlocks {
-    Youngest,
-    FewestLocks,
-    SmallestSet,
-    WaitDie,
-    WoundWait,
-    NoWait,
+/// A parser of these names.
+fn named<T: Copy + Send + Sync + 'static>(
+    all: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let names = all.iter().map(|(name, _)| *name);
+    PossibleValuesParser::new(names).map(|found| {
+        let mut all = all.iter();
+        let of_name = all.find(|(name, _)| *name == found);
+        of_name.expect("the parser knows the names").1
+    })
 }
 
 /// Runs the command: results on standard output, progress on standard error if that is a terminal.
@@ -217,11 +216,7 @@ pub fn run(args: Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn config(args: &Arguments) -> Result<Config, Failure> {
-    let mut config = match args.preset {
-        Preset::Micro => Config::micro(),
-        Preset::Htap => Config::htap(),
-        Preset::Tpcc => Config::tpcc(),
-    };
+    let mut config = (args.preset)();
     let ticks_per_ms = if config.unit == Unit::Epoch { 1.0 } else { 1e6 };
     config.seed = args.seed;
     config.cpus = args.cpus;
@@ -229,7 +224,7 @@ fn config(args: &Arguments) -> Result<Config, Failure> {
     config.warmup = args.warmup.unwrap_or((config.transactions / 10).max(1));
     config.backoff = args.backoff.map_or(config.backoff, |ms| ms * ticks_per_ms);
     config.measure_size_error = args.size_error;
-    config.deadlocks = args.deadlocks.policy();
+    config.deadlocks = args.deadlocks;
     if args.exact {
         config.sizes = SetSizes::Exact;
     }
@@ -239,12 +234,7 @@ fn config(args: &Arguments) -> Result<Config, Failure> {
             size_per_ns: per_s / config.unit.ticks_per_s(),
         },
     });
-    config.remaining = args
-        .remaining
-        .map_or(config.remaining, |remaining| match remaining {
-            Estimates::Known => Remaining::Known,
-            Estimates::Learned => Remaining::Learned,
-        });
+    config.remaining = args.remaining.unwrap_or(config.remaining);
     set_arrivals(&mut config, args, ticks_per_ms)?;
     set_workload(&mut config, args)?;
     Ok(config)
@@ -278,7 +268,7 @@ fn set_workload(config: &mut Config, args: &Arguments) -> Result<(), Failure> {
     let drawn = config.drawn_mut()?;
     drawn.objects = args.objects.unwrap_or(drawn.objects);
     drawn.theta = args.theta.unwrap_or(drawn.theta);
-    drawn.order = args.order.map_or(drawn.order, Order::lock_order);
+    drawn.order = args.order.unwrap_or(drawn.order);
     let class = &mut drawn.classes[0];
     class.locks = args.locks.unwrap_or(class.locks);
     class.exclusive = args.exclusive.unwrap_or(class.exclusive);
@@ -314,29 +304,6 @@ fn set_arrivals(config: &mut Config, args: &Arguments, ticks_per_ms: f64) -> Res
         config.arrivals = config.arrivals.at_rate(rate);
     }
     Ok(())
-}
-
-impl Order {
-    fn lock_order(self) -> LockOrder {
-        match self {
-            Order::Random => LockOrder::Random,
-            Order::Hashed => LockOrder::Hashed,
-            Order::HotLast => LockOrder::HotLast,
-        }
-    }
-}
-
-impl Deadlocks {
-    fn policy(self) -> DeadlockPolicy {
-        match self {
-            Deadlocks::Youngest => DeadlockPolicy::Detect(Victim::Youngest),
-            Deadlocks::FewestLocks => DeadlockPolicy::Detect(Victim::FewestLocks),
-            Deadlocks::SmallestSet => DeadlockPolicy::Detect(Victim::SmallestDependencySet),
-            Deadlocks::WaitDie => DeadlockPolicy::WaitDie,
-            Deadlocks::WoundWait => DeadlockPolicy::WoundWait,
-            Deadlocks::NoWait => DeadlockPolicy::NoWait,
-        }
-    }
 }
 
 /// The kind of plot, by the file's name.

@@ -31,6 +31,21 @@ pub enum Victim {
     SmallestDependencySet,
 }
 
+impl DeadlockPolicy {
+    /// All of them by their names on the command line and in results.
+    pub const NAMED: [(&str, DeadlockPolicy); 6] = [
+        ("youngest", DeadlockPolicy::Detect(Victim::Youngest)),
+        ("fewest-locks", DeadlockPolicy::Detect(Victim::FewestLocks)),
+        (
+            "smallest-set",
+            DeadlockPolicy::Detect(Victim::SmallestDependencySet),
+        ),
+        ("wait-die", DeadlockPolicy::WaitDie),
+        ("wound-wait", DeadlockPolicy::WoundWait),
+        ("no-wait", DeadlockPolicy::NoWait),
+    ];
+}
+
 /// A cycle of the wait-for graph through `start`: each transaction waits for the next, the last for the first.
 pub fn find_cycle(graph: &Graph, start: TxnIndex) -> Option<Vec<TxnIndex>> {
     let mut seen = hashbrown::HashSet::new();

@@ -4,49 +4,24 @@ use super::Report;
 use crate::outcome::schedule_name;
 use crate::replicated::Replicated;
 
-/// The names of the columns. Half widths are those of 95 % confidence intervals over the seeds, empty if there is one seed.
-const HEADER: [&str; 28] = [
-    "parameter",
-    "value",
-    "schedule",
-    "count",
-    "mean",
-    "sd",
-    "p50",
-    "p95",
-    "p99",
-    "p999",
-    "max",
-    "throughput",
-    "deadlocks",
-    "aborts",
-    "in_flight_max",
-    "in_flight_mean",
-    "queue_mean",
-    "decisions",
-    "grants",
-    "waits",
-    "rejected",
-    "unfinished",
-    "seeds",
-    "mean_half_width",
-    "sd_half_width",
-    "p99_half_width",
-    "p999_half_width",
-    "throughput_half_width",
-];
-
 /// A header and a line a result.
 pub fn csv(report: &Report<'_>) -> String {
     let mut out = csv::Writer::from_writer(Vec::new());
-    let lines = report.rows().iter().map(record);
-    out.write_record(HEADER).expect("memory takes all");
-    lines.for_each(|line| out.write_record(line).expect("memory takes all"));
+    let lines: Vec<_> = report.rows().iter().map(record).collect();
+    if let Some(first) = lines.first() {
+        let names = first.iter().map(|(name, _)| name);
+        out.write_record(names).expect("memory takes all");
+    }
+    for line in &lines {
+        let values = line.iter().map(|(_, value)| value);
+        out.write_record(values).expect("memory takes all");
+    }
     let bytes = out.into_inner().expect("memory takes all");
     String::from_utf8(bytes).expect("names and numbers are text")
 }
 
-fn record(row: &Replicated<'_>) -> [String; HEADER.len()] {
+/// The columns. Half widths are those of 95 % confidence intervals over the seeds, empty if there is one seed.
+fn record(row: &Replicated<'_>) -> [(&'static str, String); 28] {
     let outcome = row.pooled();
     let (latency, window) = (&outcome.latency, &outcome.window);
     let (parameter, value) = row.case.point.map_or(("", String::new()), |(p, value)| {
@@ -60,33 +35,33 @@ fn record(row: &Replicated<'_>) -> [String; HEADER.len()] {
         });
     let [mean_half, sd_half, p99_half, p999_half, throughput_half] = half_widths;
     [
-        parameter.to_owned(),
-        value,
-        schedule_name(outcome.schedule),
-        latency.count.to_string(),
-        latency.mean.to_string(),
-        latency.sd.to_string(),
-        latency.p50.to_string(),
-        latency.p95.to_string(),
-        latency.p99.to_string(),
-        latency.p999.to_string(),
-        latency.max.to_string(),
-        window.throughput.to_string(),
-        window.deadlocks.to_string(),
-        window.aborts.to_string(),
-        window.in_flight_max.to_string(),
-        window.in_flight_mean.to_string(),
-        window.queue_mean.to_string(),
-        window.decisions.to_string(),
-        window.grants.to_string(),
-        window.waits.to_string(),
-        outcome.rejected.to_string(),
-        outcome.unfinished.to_string(),
-        row.outcomes.len().to_string(),
-        mean_half,
-        sd_half,
-        p99_half,
-        p999_half,
-        throughput_half,
+        ("parameter", parameter.to_owned()),
+        ("value", value),
+        ("schedule", schedule_name(outcome.schedule)),
+        ("count", latency.count.to_string()),
+        ("mean", latency.mean.to_string()),
+        ("sd", latency.sd.to_string()),
+        ("p50", latency.p50.to_string()),
+        ("p95", latency.p95.to_string()),
+        ("p99", latency.p99.to_string()),
+        ("p999", latency.p999.to_string()),
+        ("max", latency.max.to_string()),
+        ("throughput", window.throughput.to_string()),
+        ("deadlocks", window.deadlocks.to_string()),
+        ("aborts", window.aborts.to_string()),
+        ("in_flight_max", window.in_flight_max.to_string()),
+        ("in_flight_mean", window.in_flight_mean.to_string()),
+        ("queue_mean", window.queue_mean.to_string()),
+        ("decisions", window.decisions.to_string()),
+        ("grants", window.grants.to_string()),
+        ("waits", window.waits.to_string()),
+        ("rejected", outcome.rejected.to_string()),
+        ("unfinished", outcome.unfinished.to_string()),
+        ("seeds", row.outcomes.len().to_string()),
+        ("mean_half_width", mean_half),
+        ("sd_half_width", sd_half),
+        ("p99_half_width", p99_half),
+        ("p999_half_width", p999_half),
+        ("throughput_half_width", throughput_half),
     ]
 }

@@ -1,6 +1,6 @@
 //! Results as JSON lines.
 
-use evenkeel_locks::{DeadlockPolicy, SetSizes, Starvation, Victim};
+use evenkeel_locks::{DeadlockPolicy, SetSizes, Starvation};
 use serde::Serialize;
 
 use super::Report;
@@ -139,7 +139,10 @@ fn config_json(case: &Case) -> ConfigJson {
                 .collect(),
             Workload::Listed(_) => Vec::new(),
         },
-        deadlocks: deadlocks_name(config.deadlocks),
+        deadlocks: DeadlockPolicy::NAMED
+            .into_iter()
+            .find(|(_, policy)| *policy == config.deadlocks)
+            .map_or("", |(name, _)| name),
         starvation: starvation_name(config.rules(case.schedule).starvation),
         sizes: if config.sizes == SetSizes::Exact {
             "exact"
@@ -169,18 +172,6 @@ fn describe_class(class: &crate::workload::Class) -> String {
         class.exclusive,
         class.work.describe()
     )
-}
-
-/// The name of a deadlock policy, as the command line takes it.
-fn deadlocks_name(policy: DeadlockPolicy) -> &'static str {
-    match policy {
-        DeadlockPolicy::Detect(Victim::Youngest) => "youngest",
-        DeadlockPolicy::Detect(Victim::FewestLocks) => "fewest-locks",
-        DeadlockPolicy::Detect(Victim::SmallestDependencySet) => "smallest-set",
-        DeadlockPolicy::WaitDie => "wait-die",
-        DeadlockPolicy::WoundWait => "wound-wait",
-        DeadlockPolicy::NoWait => "no-wait",
-    }
 }
 
 fn starvation_name(starvation: Starvation) -> String {

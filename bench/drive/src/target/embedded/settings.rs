@@ -93,7 +93,6 @@ impl Default for LogDevices {
 
 impl LogDevices {
     /// The simulated devices; none where the log is on the real disk.
-    #[must_use]
     pub fn simulated(&self) -> Vec<Arc<Device>> {
         let Some(latency) = self.latency else {
             return Vec::new();
@@ -239,16 +238,9 @@ fn switch(value: &str) -> Option<bool> {
 }
 
 fn deadlocks(value: &str) -> Option<DeadlockPolicy> {
-    use evenkeel_locks::Victim;
-    Some(match value {
-        "youngest" => DeadlockPolicy::Detect(Victim::Youngest),
-        "fewest-locks" => DeadlockPolicy::Detect(Victim::FewestLocks),
-        "smallest-set" => DeadlockPolicy::Detect(Victim::SmallestDependencySet),
-        "wait-die" => DeadlockPolicy::WaitDie,
-        "wound-wait" => DeadlockPolicy::WoundWait,
-        "no-wait" => DeadlockPolicy::NoWait,
-        _ => return None,
-    })
+    let mut named = DeadlockPolicy::NAMED.into_iter();
+    let found = named.find(|(name, _)| *name == value);
+    found.map(|(_, policy)| policy)
 }
 
 fn isolation(value: &str) -> Option<Isolation> {
