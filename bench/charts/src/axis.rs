@@ -16,7 +16,6 @@ pub enum Axis {
 
 impl Axis {
     /// From zero to a round number that is not below the greatest value.
-    #[must_use]
     pub fn from_zero(values: impl Iterator<Item = f64>) -> Axis {
         let greatest = values.fold(0.0, f64::max).max(1e-9);
         let step = round_step(greatest);
@@ -24,7 +23,6 @@ impl Axis {
     }
 
     /// From the smallest value to the greatest.
-    #[must_use]
     pub fn between(values: impl Iterator<Item = f64>) -> Axis {
         let (least, greatest) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |ends, value| {
             (ends.0.min(value), ends.1.max(value))
@@ -37,7 +35,6 @@ impl Axis {
     }
 
     /// The decades in which the values above zero lie.
-    #[must_use]
     pub fn decades(values: impl Iterator<Item = f64>) -> Axis {
         let (mut least, mut greatest) = (f64::INFINITY, 0.0f64);
         for value in values.filter(|&value| value > 0.0) {
@@ -51,7 +48,6 @@ impl Axis {
     }
 
     /// From zero, or where values spread over more than a factor of twenty, the decades they lie in.
-    #[must_use]
     pub fn covering(values: impl Iterator<Item = f64> + Clone) -> Axis {
         let positive = values.clone().filter(|&value| value > 0.0);
         let least = positive.fold(f64::INFINITY, f64::min);
@@ -64,7 +60,6 @@ impl Axis {
     }
 
     /// 0 at its beginning, 1 at its end.
-    #[must_use]
     pub fn place(self, value: f64) -> f64 {
         let (value, low, high) = match self {
             Axis::Linear(low, high) => (value, low, high),
@@ -74,7 +69,6 @@ impl Axis {
     }
 
     /// Round values along it.
-    #[must_use]
     pub fn ticks(self) -> Vec<f64> {
         match self {
             Axis::Linear(low, high) => {

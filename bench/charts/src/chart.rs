@@ -37,7 +37,6 @@ pub struct Chart {
 
 impl Chart {
     /// An empty chart; `y_label` writes the values along the vertical axis.
-    #[must_use]
     pub fn new(
         title: &str,
         size: Size,
@@ -70,14 +69,12 @@ impl Chart {
     }
 
     /// Writes round values along the horizontal axis.
-    #[must_use]
     pub fn ticks(self, label: &dyn Fn(f64) -> String) -> Chart {
         let values = self.x.ticks();
         self.ticks_at(&values, label)
     }
 
     /// Writes these values along the horizontal axis.
-    #[must_use]
     pub fn ticks_at(mut self, values: &[f64], label: &dyn Fn(f64) -> String) -> Chart {
         for &value in values {
             let (at, bottom) = (self.x_at(value), self.bottom());
@@ -93,13 +90,11 @@ impl Chart {
     }
 
     /// A curve through points, interrupted where a value is not a number. `series` decides its colour.
-    #[must_use]
     pub fn curve(self, series: usize, points: impl Iterator<Item = (f64, f64)>) -> Chart {
         self.path("curve", series, points)
     }
 
     /// Adds a dashed series: values that were not measured here.
-    #[must_use]
     pub fn reference(self, series: usize, points: impl Iterator<Item = (f64, f64)>) -> Chart {
         self.path("curve dashed", series, points)
     }
@@ -129,7 +124,6 @@ impl Chart {
     }
 
     /// Dots at points, for curves with only some known points.
-    #[must_use]
     pub fn points(mut self, series: usize, points: impl Iterator<Item = (f64, f64)>) -> Chart {
         for (x, y) in points.filter(|point| !point.1.is_nan()) {
             let (x, y) = (self.x_at(x), self.y_at(y));
@@ -142,7 +136,6 @@ impl Chart {
     }
 
     /// The name of a series; the legend grows from the right.
-    #[must_use]
     pub fn named(mut self, series: usize, name: &str) -> Chart {
         self.legend -= 26.0 + LETTER * name.chars().count() as f64;
         let at = self.legend;
@@ -158,7 +151,6 @@ impl Chart {
     }
 
     /// A column from one value to another, as high as a third.
-    #[must_use]
     pub fn column(mut self, series: usize, (from, to): (f64, f64), value: f64) -> Chart {
         let (left, right, top) = (self.x_at(from), self.x_at(to), self.y_at(value));
         let height = (self.bottom() - top).max(0.0);
@@ -171,7 +163,6 @@ impl Chart {
     }
 
     /// A vertical mark with a label, in the row `row` from above.
-    #[must_use]
     pub fn mark(mut self, x: f64, word: &str, row: u32) -> Chart {
         let (at, bottom) = (self.x_at(x), self.bottom());
         let y = TOP + 12.0 + 14.0 * f64::from(row);
@@ -191,7 +182,6 @@ impl Chart {
     }
 
     /// The finished image, with words below the horizontal axis.
-    #[must_use]
     pub fn finish(mut self, below: &str) -> String {
         let middle = (LEFT + self.size.width - RIGHT) / 2.0;
         let y = self.size.height - 6.0;
@@ -227,13 +217,11 @@ impl Legend {
     pub const HEIGHT: f64 = 34.0;
 
     /// A legend of the series 0, 1, ...
-    #[must_use]
     pub fn of<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Legend {
         Legend(names.into_iter().map(Into::into).collect())
     }
 
     /// The strip, so wide.
-    #[must_use]
     pub fn draw(&self, width: f64) -> String {
         let mut svg = format!(
             "<svg class=\"chart\" viewBox=\"0 0 {width} {}\">\n",

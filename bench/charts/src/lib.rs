@@ -15,11 +15,11 @@
 
 pub mod axis;
 pub mod chart;
+pub mod grid;
 pub mod page;
 pub mod rows;
 
 /// Text as it stands between tags and in attributes.
-#[must_use]
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -9,7 +9,6 @@ use crate::escape;
 const CHART_STYLE: &str = include_str!("../assets/chart.css");
 
 /// A page of this title, with `body` below it.
-#[must_use]
 pub fn document(title: &str, body: &str) -> String {
     let title = escape(title);
     format!(
@@ -23,13 +22,11 @@ pub fn document(title: &str, body: &str) -> String {
 }
 
 /// Charts beside each other where there is room.
-#[must_use]
 pub fn columns(charts: &[String]) -> String {
     format!("<div class=\"columns wide\">\n{}</div>\n", charts.concat())
 }
 
 /// A table: a row of headings and rows of cells, the first of each to the left and the others, numbers, to the right.
-#[must_use]
 pub fn table<C: AsRef<str>, R: AsRef<[C]>>(headings: R, rows: &[R]) -> String {
     let mut html = "<div class=\"scroll\"><table class=\"numbers\">\n".to_owned();
     let cells = |row: &R, tag: &str| -> String {
@@ -52,14 +49,12 @@ pub fn table<C: AsRef<str>, R: AsRef<[C]>>(headings: R, rows: &[R]) -> String {
 }
 
 /// A few words in the colour of a series.
-#[must_use]
 pub fn badge(words: &str, series: usize) -> String {
     let (style, words) = (colour(series), escape(words));
     format!("<span class=\"badge\" style=\"{style}\">{words}</span>")
 }
 
 /// The names of the series 0, 1, ... above a chart that has them.
-#[must_use]
 pub fn legend(names: impl Iterator<Item = String>) -> String {
     let names = names.enumerate().map(|(series, name)| {
         format!(
@@ -75,7 +70,6 @@ pub fn legend(names: impl Iterator<Item = String>) -> String {
 }
 
 /// Charts of one size as one image, two in a row, below a legend.
-#[must_use]
 pub fn image(legend: &Legend, charts: &[String], size: Size) -> String {
     let rows = charts.len().div_ceil(2);
     let width = 2.0 * size.width;

@@ -59,7 +59,6 @@ impl Scale {
 
 /// The chart; empty without a row that has a place on a logarithmic scale. `names` are what the numbers and what they are compared
 /// with are called, `label` writes values below.
-#[must_use]
 pub fn svg(rows: &[Row<'_>], names: [&str; 2], label: &dyn Fn(f64) -> String) -> String {
     let has_place = |row: &&Row<'_>| row.reference > 0.0 && row.value > 0.0;
     let drawn: Vec<Row<'_>> = rows.iter().filter(has_place).copied().collect();

@@ -27,7 +27,6 @@ pub struct Admission {
 impl Admission {
     /// Admits the arrivals of `times` before `end_ns`, as long as fewer than `in_flight_max` are in flight. Counts
     /// the rest, from `counted_from_ns` on, as rejected.
-    #[must_use]
     pub fn new(times: Times, end_ns: u64, counted_from_ns: u64, in_flight_max: u64) -> Admission {
         Admission {
             times,
@@ -85,7 +84,6 @@ impl Admission {
     }
 
     /// Arrivals that came when the limit was reached.
-    #[must_use]
     pub fn rejected(&self) -> u64 {
         self.rejected
     }

@@ -23,7 +23,6 @@ pub enum Spread {
 
 impl Spread {
     /// Name in reports: `constant`, `poisson` or `bursty`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Spread::Constant => "constant",
@@ -47,7 +46,6 @@ pub struct Times {
 
 impl Times {
     /// Arrivals at a mean of `rate_per_s`, which is above zero.
-    #[must_use]
     pub fn new(spread: Spread, rate_per_s: f64, seed: u64) -> Times {
         assert!(rate_per_s > 0.0, "a rate is above zero");
         let mut times = Times {
@@ -62,7 +60,6 @@ impl Times {
     }
 
     /// The next arrival.
-    #[must_use]
     pub(crate) fn next_ns(&self) -> u64 {
         self.next_ns
     }

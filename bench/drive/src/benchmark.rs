@@ -186,7 +186,6 @@ pub struct Watcher<'a> {
 
 impl<'a> Watcher<'a> {
     /// Which keeps nothing.
-    #[must_use]
     pub fn new(progress: &'a dyn Progress) -> Watcher<'a> {
         Watcher {
             progress,

@@ -23,7 +23,6 @@ impl Reason {
         [Reason::Deadlock, Reason::Serialization, Reason::LockTimeout];
 
     /// Name in reports.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Reason::Deadlock => "deadlock",

@@ -16,7 +16,6 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that shows zero until `delay` from now and counts from then on.
-    #[must_use]
     pub fn starting_in(delay: Duration) -> Clock {
         Clock {
             origin: Instant::now() + delay,
@@ -27,7 +26,6 @@ impl Clock {
     }
 
     /// Time since the start.
-    #[must_use]
     pub fn now_ns(&self) -> u64 {
         let passed = Instant::now().saturating_duration_since(self.origin);
         passed.as_nanos() as u64
@@ -59,7 +57,6 @@ impl Clock {
     }
 
     /// Whether the run was stopped.
-    #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }

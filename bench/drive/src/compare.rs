@@ -113,7 +113,6 @@ pub struct Comparisons(Vec<Compared>);
 
 impl Comparisons {
     /// Compares configurations with equally many rounds, at least one; the first two are the baseline.
-    #[must_use]
     pub fn new(all: Vec<Compared>) -> Comparisons {
         let rounds = all.first().map_or(0, |first| first.rounds.len());
         assert!(
@@ -125,25 +124,21 @@ impl Comparisons {
     }
 
     /// The configurations.
-    #[must_use]
     pub fn all(&self) -> &[Compared] {
         &self.0
     }
 
     /// Rounds that all of them have.
-    #[must_use]
     pub fn rounds(&self) -> usize {
         self.0[0].rounds.len()
     }
 
     /// Whether every round left the data as it may be.
-    #[must_use]
     pub fn is_consistent(&self) -> bool {
         self.0.iter().all(Compared::is_consistent)
     }
 
     /// The ratios of configuration `at` by metric; none where a queue grew or a value is not above zero, and all of the baseline.
-    #[must_use]
     pub fn ratios(&self, at: usize) -> [Option<Ratio>; METRICS.len()] {
         let [baseline, again] = [&self.0[0], &self.0[1]];
         let own = &self.0[at];
@@ -206,7 +201,6 @@ impl Compared {
     }
 
     /// Whether the queue of any round still grew at its end.
-    #[must_use]
     pub fn grows(&self) -> bool {
         self.rounds.iter().any(|round| round.queue_grows)
     }
@@ -216,7 +210,6 @@ impl Compared {
     }
 
     /// Whether every round left the data as it may be.
-    #[must_use]
     pub fn is_consistent(&self) -> bool {
         self.rounds.iter().all(Report::is_consistent)
     }
@@ -244,7 +237,6 @@ impl Compared {
 }
 
 /// The comparison as the design's JSON, on one line.
-#[must_use]
 pub fn json(comparisons: &Comparisons) -> String {
     let configurations: Vec<Value> = (0..comparisons.all().len())
         .map(|at| configuration(comparisons, at))

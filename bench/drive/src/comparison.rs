@@ -236,7 +236,6 @@ fn in_turn(
 }
 
 /// A random order of `0..count` (Fisher and Yates).
-#[must_use]
 pub fn drawn_order(count: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut rng = Rng::new(seed ^ u64::from(round).rotate_left(32));
     let mut order: Vec<usize> = (0..count).collect();

@@ -31,7 +31,6 @@ pub enum Delay {
 
 impl Delay {
     /// The mean.
-    #[must_use]
     pub fn mean(self) -> Duration {
         match self {
             Delay::Constant(mean) | Delay::Exponential(mean) | Delay::LogNormal { mean, .. } => {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use evenkeel_servers::ServerError;
+use evenkeel_store::StoreError;
 
 /// Why a benchmark could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -93,4 +94,10 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Error {
+        Error::Store(error.to_string())
+    }
 }

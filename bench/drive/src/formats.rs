@@ -15,7 +15,6 @@ pub const FORMATS: [(&str, Format); 3] = [
 ];
 
 /// One line of JSON.
-#[must_use]
 pub fn json(report: &Report) -> String {
     serde_json::to_string(report).expect("plain structures with text keys serialise") + "\n"
 }

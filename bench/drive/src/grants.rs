@@ -60,7 +60,6 @@ impl Observer for Grants {
 
 impl Grants {
     /// Correlations so far, by the names of the classes and under `all`; a class without grants is left out.
-    #[must_use]
     pub fn report(&self, classes: &[&str]) -> BTreeMap<String, GrantReport> {
         let sums = self.0.lock().expect("no panic with the lock held");
         let all = sums.iter().fold(Sums::default(), |all, one| all.and(one));

@@ -25,7 +25,6 @@ pub struct InFlight {
 
 impl InFlight {
     /// None yet.
-    #[must_use]
     pub fn new(window: Window) -> InFlight {
         InFlight {
             window,
@@ -56,7 +55,6 @@ impl InFlight {
     }
 
     /// Mean numbers in flight in the four quarters of the window. Arrivals that were never served are in none.
-    #[must_use]
     pub fn quarters(&self) -> [f64; 4] {
         let mut quarters = [0.0; 4];
         let mut level = self.changes[0];
@@ -68,7 +66,6 @@ impl InFlight {
     }
 
     /// Whether their number still grows when the window ends; `unfinished` arrivals of the window were never served.
-    #[must_use]
     pub fn grows(&self, unfinished: u64) -> bool {
         let [_, second, third, last] = self.quarters();
         // What was never served was in flight from its arrival to the window's end, half a quarter in the mean if it came last.

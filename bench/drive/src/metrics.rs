@@ -49,7 +49,6 @@ impl Latencies {
     }
 
     /// The response time that the fraction `p` of transactions do not exceed, to `DIGITS` digits; 0 without any.
-    #[must_use]
     pub fn percentile_ns(&self, p: f64) -> u64 {
         // A bucket's upper end may lie above the greatest value in it, which is known exactly.
         self.histogram
@@ -110,7 +109,6 @@ pub struct Metrics {
 
 impl Metrics {
     /// Empty ones for `kinds` types of transactions.
-    #[must_use]
     pub fn new(window: Window, kinds: usize) -> Metrics {
         Metrics {
             window,
@@ -183,13 +181,11 @@ impl Metrics {
     }
 
     /// The window.
-    #[must_use]
     pub fn window(&self) -> Window {
         self.window
     }
 
     /// Transactions done in the window per second.
-    #[must_use]
     pub fn throughput_per_s(&self) -> f64 {
         let length_s = self.window.length_s();
         if length_s > 0.0 {

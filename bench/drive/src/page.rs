@@ -20,7 +20,6 @@ const MAX: usize = 2;
 const BARS_IN_DECADE: f64 = 20.0;
 
 /// The page.
-#[must_use]
 pub fn html(report: &Report) -> String {
     let title = format!("{} on {}", report.workload, report.target);
     let body = format!(

@@ -26,7 +26,6 @@ const EXCHANGES_MAX: u64 = 20_000;
 const LABELS: u64 = 3;
 
 /// The interval of the median of `values`, one a round; none of none.
-#[must_use]
 pub fn median_interval(values: &[f64], seed: u64) -> Option<[f64; 2]> {
     if values.is_empty() {
         return None;
@@ -60,7 +59,6 @@ pub type Triple = [f64; LABELS as usize];
 
 /// For each metric the chance that equal configurations would differ so much in it or in any other, given its rounds: `metrics[m][r]`.
 /// None for a metric with a value that is not above zero. All metrics have the same rounds.
-#[must_use]
 pub fn chances(metrics: &[Vec<Triple>], seed: u64) -> Vec<Option<f64>> {
     let logarithms: Vec<Option<Vec<Triple>>> = metrics
         .iter()
@@ -157,7 +155,6 @@ fn exchanges(rounds: usize, seed: u64, mut with: impl FnMut(&[usize])) {
 
 /// Rounds below which no difference of any of the `configurations` can be claimed: even the most extreme exchange
 /// would not be rare enough.
-#[must_use]
 pub(crate) fn rounds_needed(configurations: usize) -> u32 {
     let ways = configurations.max(1) as f64 / LEVEL;
     (1..)

@@ -144,7 +144,6 @@ impl TypeReport {
 
 impl Report {
     /// A report of the measurement. `types` are the names of the types, in the order of their indices.
-    #[must_use]
     pub fn new(
         workload: &str,
         target: &str,
@@ -204,19 +203,16 @@ impl Report {
     }
 
     /// Statistics of all types together.
-    #[must_use]
     pub fn all(&self) -> &TypeReport {
         &self.types[ALL]
     }
 
     /// Whether the data after the run is what the workload allows, or was not checked.
-    #[must_use]
     pub fn is_consistent(&self) -> bool {
         !matches!(&self.consistency, Consistency::Checked(wrong) if !wrong.is_empty())
     }
 
     /// Warnings for a reader of the numbers, each with what to do.
-    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.interrupted {

@@ -37,7 +37,6 @@ impl Slept {
     }
 
     /// For the report.
-    #[must_use]
     pub fn report(&self) -> RoundTripReport {
         RoundTripReport {
             count: self.asked.count,
@@ -70,7 +69,6 @@ pub struct SleepLog(Arc<Mutex<Slept>>);
 
 impl SleepLog {
     /// Sleeps since the last call.
-    #[must_use]
     pub fn take(&self) -> Slept {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -90,7 +88,6 @@ pub struct RoundTrips {
 
 impl RoundTrips {
     /// Round trips of one client, drawn from `seed`.
-    #[must_use]
     pub fn new(delay: Delay, seed: u64) -> RoundTrips {
         RoundTrips {
             delay,
@@ -102,7 +99,6 @@ impl RoundTrips {
     }
 
     /// Where they are written down.
-    #[must_use]
     pub fn log(&self) -> SleepLog {
         self.log.clone()
     }

@@ -37,7 +37,6 @@ pub enum Ending {
 
 impl Ending {
     /// Name in the file of raw latencies.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Ending::Committed => "committed",
@@ -49,19 +48,16 @@ impl Ending {
 
 impl Sample {
     /// From its schedule to its end: what a user waits.
-    #[must_use]
     pub fn response_ns(&self) -> u64 {
         self.ended_ns.saturating_sub(self.scheduled_ns)
     }
 
     /// From its schedule to its start.
-    #[must_use]
     pub fn queue_ns(&self) -> u64 {
         self.started_ns.saturating_sub(self.scheduled_ns)
     }
 
     /// From its start to its end.
-    #[must_use]
     pub fn service_ns(&self) -> u64 {
         self.ended_ns.saturating_sub(self.started_ns)
     }

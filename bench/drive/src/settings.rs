@@ -89,7 +89,6 @@ impl BenchmarkSettings {
     }
 
     /// The part of the saturation that the load is, if it is one.
-    #[must_use]
     pub fn load(&self) -> Option<f64> {
         match self.pace {
             Pace::Load(load) => Some(load),
@@ -131,7 +130,6 @@ impl BenchmarkSettings {
     }
 
     /// Options of the testbed.
-    #[must_use]
     pub fn testbed(&self) -> TestbedOptions {
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
         TestbedOptions {

@@ -34,7 +34,6 @@ impl Sums {
     }
 
     /// The mean; 0 without any.
-    #[must_use]
     pub fn mean_ns(&self) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -46,7 +45,6 @@ impl Sums {
     ///
     /// With S the sum, Q that of squares, S = q n + r: n Var = Q - S²/n = Q - S q - S r / n. Every product fits, and
     /// only the last fraction of a unit is rounded.
-    #[must_use]
     pub fn variance_ns2(&self) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -59,7 +57,6 @@ impl Sums {
     }
 
     /// The standard deviation of the population; 0 without any.
-    #[must_use]
     pub fn sd_ns(&self) -> f64 {
         self.variance_ns2().max(0.0).sqrt()
     }

@@ -13,7 +13,6 @@ use crate::round_trip::RoundTripReport;
 pub(crate) const GROWS: &str = "grows";
 
 /// The result for a person.
-#[must_use]
 pub fn render(report: &Report) -> String {
     let mut text = String::new();
     let mut put =

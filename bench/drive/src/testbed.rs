@@ -108,25 +108,21 @@ impl Testbed {
     }
 
     /// The target, with nobody connected.
-    #[must_use]
     pub fn into_target(self) -> Target {
         self.target
     }
 
     /// The target itself.
-    #[must_use]
     pub fn on(&mut self) -> &mut Target {
         &mut self.target
     }
 
     /// Name of the target, with its version.
-    #[must_use]
     pub fn target(&self) -> &str {
         self.target.name()
     }
 
     /// The workload.
-    #[must_use]
     pub fn workload(&self) -> &dyn AnyWorkload {
         self.workload.as_ref()
     }

@@ -13,7 +13,6 @@ pub struct Window {
 
 impl Window {
     /// A window of `length` after a warm-up of `warmup`.
-    #[must_use]
     pub fn after(warmup: Duration, length: Duration) -> Window {
         let begin_ns = warmup.as_nanos() as u64;
         Window {
@@ -23,13 +22,11 @@ impl Window {
     }
 
     /// Whether a time lies in it.
-    #[must_use]
     pub fn contains(&self, time_ns: u64) -> bool {
         (self.begin_ns..self.end_ns).contains(&time_ns)
     }
 
     /// Its length in seconds.
-    #[must_use]
     pub fn length_s(&self) -> f64 {
         self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9
     }

@@ -15,7 +15,6 @@ const SIZE: Size = Size {
 };
 
 /// The lines of a figure below their names, the paper's dashed; empty without a point.
-#[must_use]
 pub fn of_figure(figure: &Figure) -> String {
     let points = || figure.lines.iter().flat_map(|line| &line.points);
     if points().next().is_none() {
@@ -47,7 +46,6 @@ pub fn of_figure(figure: &Figure) -> String {
 }
 
 /// The claims one below the other: the paper's number, and ours with its interval.
-#[must_use]
 pub fn of_claims(claims: &[Claim]) -> String {
     let rows: Vec<Row<'_>> = claims
         .iter()

@@ -8,7 +8,6 @@ use crate::result::Outcome;
 use crate::verdict::{Claim, Verdict};
 
 /// The document.
-#[must_use]
 pub fn markdown(outcomes: &[Outcome]) -> String {
     let mut text = String::from(
         "# The papers' results, regenerated\n\n\
@@ -61,7 +60,6 @@ fn claims(outcomes: &[Outcome]) -> String {
 }
 
 /// The count of each verdict, and the effort.
-#[must_use]
 pub fn summary(outcomes: &[Outcome]) -> String {
     let count = |verdict: Verdict| {
         let of = outcomes.iter().filter(|outcome| outcome.verdict == verdict);
@@ -146,7 +144,6 @@ fn row(claim: &Claim, more: &str) -> String {
 }
 
 /// About three digits.
-#[must_use]
 pub fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 1e7 => format!("{value:.1e}"),

@@ -52,7 +52,6 @@ impl Context<'_> {
 
 impl Experiment {
     /// Its result, with this effort and after `took_s` seconds.
-    #[must_use]
     pub fn outcome(&self, effort: Effort, finding: Finding, took_s: f64) -> Outcome {
         let first = finding.claims.first();
         Outcome {

@@ -27,7 +27,6 @@ pub struct Finding {
 
 impl Finding {
     /// The verdict: the worst of those on its claims.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         let worst = self.claims.iter().map(|claim| claim.verdict).max();
         self.verdict_without
@@ -36,7 +35,6 @@ impl Finding {
     }
 
     /// It was to be measured and could not be.
-    #[must_use]
     pub fn failed(why: &str) -> Finding {
         Finding {
             failed: true,
@@ -45,7 +43,6 @@ impl Finding {
     }
 
     /// Nothing was measured.
-    #[must_use]
     pub fn without(verdict: Verdict, why: &str) -> Finding {
         Finding {
             why: why.to_owned(),

@@ -10,7 +10,6 @@ use crate::result::Outcome;
 use crate::verdict::Verdict;
 
 /// The page.
-#[must_use]
 pub fn html(outcomes: &[Outcome]) -> String {
     let mut text = format!(
         "<p>{}</p>\n<p>Each claim is a number of the paper's beside ours, with a 95 % interval. <em>Agrees</em>: the paper's effect \

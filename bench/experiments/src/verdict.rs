@@ -32,7 +32,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// As a reader reads it.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Verdict::Agrees => "agrees",
@@ -63,7 +62,6 @@ pub struct Claim {
 
 impl Claim {
     /// A factor by which something is greater than something else: 1 is no effect.
-    #[must_use]
     pub fn factor(what: impl Into<String>, paper: f64, found: f64, [low, high]: [f64; 2]) -> Claim {
         let what = what.into();
         Claim {
@@ -77,7 +75,6 @@ impl Claim {
     }
 
     /// A factor that the paper says, or draws, to be more than 1, without a number.
-    #[must_use]
     pub fn more(what: impl Into<String>, found: f64, [low, high]: [f64; 2]) -> Claim {
         let verdict = match (low > 1.0, high < 1.0) {
             (true, _) => Verdict::Agrees,
@@ -95,7 +92,6 @@ impl Claim {
     }
 
     /// A share of the variance.
-    #[must_use]
     pub fn share(what: impl Into<String>, paper: f64, found: f64, [low, high]: [f64; 2]) -> Claim {
         let same = (low..=high).contains(&paper)
             || (paper / SAME_WITHIN..=paper * SAME_WITHIN).contains(&found);
@@ -117,7 +113,6 @@ impl Claim {
     }
 
     /// A number that belongs to the paper's system and not to a law: the same within a factor of two, or another.
-    #[must_use]
     pub fn number(what: impl Into<String>, paper: f64, found: f64) -> Claim {
         let same = (paper / SAME_WITHIN..=paper * SAME_WITHIN).contains(&found);
         Claim {
@@ -135,7 +130,6 @@ impl Claim {
     }
 
     /// Something that is proved and was checked: `found` is how often it held out of `paper` times.
-    #[must_use]
     pub fn held(what: impl Into<String>, tried: u64, held: u64) -> Claim {
         Claim {
             what: what.into(),
@@ -152,7 +146,6 @@ impl Claim {
     }
 
     /// A bound that the paper proves: `found` must not exceed it.
-    #[must_use]
     pub fn at_most(what: impl Into<String>, bound: f64, found: f64) -> Claim {
         let holds = found <= bound * (1.0 + 1e-9);
         Claim {

@@ -92,7 +92,6 @@ impl Search {
 
 impl Abandoned {
     /// The folder.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -73,7 +73,6 @@ pub struct Apache {
 
 impl Apache {
     /// An Apache that serves all requests in one process, by this many threads.
-    #[must_use]
     pub fn in_one_process(threads: usize) -> Apache {
         let directives = [
             ("StartServers", 1),

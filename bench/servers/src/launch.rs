@@ -25,7 +25,6 @@ pub struct Launch {
 
 impl Launch {
     /// User and group id to run as; `None` means the caller's.
-    #[must_use]
     pub fn user(&self) -> Option<(u32, u32)> {
         self.account
             .as_ref()
@@ -34,7 +33,6 @@ impl Launch {
 
     /// The same start under another command, which gets the program and its arguments as its last arguments and runs
     /// as the same user. An empty `wrap` changes nothing.
-    #[must_use]
     pub fn wrapped(mut self, wrap: &[OsString]) -> Self {
         if let Some((program, first_args)) = wrap.split_first() {
             let inner = std::mem::replace(&mut self.program, program.into());
@@ -51,7 +49,6 @@ impl Launch {
 
     /// A command that starts it in the foreground. `uid` and `gid` are set where the user changes, and then the caller's
     /// supplementary groups are dropped (the standard library does so when root sets a uid).
-    #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command

@@ -54,7 +54,6 @@ impl PreparedServer<Loopback> {
     }
 
     /// TCP port of 127.0.0.1.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.site().port
     }
@@ -62,7 +61,6 @@ impl PreparedServer<Loopback> {
 
 impl RunningServer<Loopback> {
     /// TCP port of 127.0.0.1.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.site().port
     }

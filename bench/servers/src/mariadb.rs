@@ -72,7 +72,6 @@ impl PreparedServer<Site> {
     }
 
     /// TCP port of 127.0.0.1, with [`Options::loopback`].
-    #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.site().port
     }
@@ -176,19 +175,16 @@ impl Site {
 
 impl RunningServer<Site> {
     /// The Unix socket.
-    #[must_use]
     pub fn socket(&self) -> &Path {
         &self.site().socket
     }
 
     /// TCP port of 127.0.0.1, with [`Options::loopback`].
-    #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.site().port
     }
 
     /// The client `mariadb` aimed at this server as its superuser.
-    #[must_use]
     pub fn client(&self) -> Command {
         self.site().client()
     }

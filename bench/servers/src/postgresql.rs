@@ -152,20 +152,17 @@ impl server::Site for Site {
 
 impl RunningServer<Site> {
     /// Folder of the socket, as `psql -h` and `PGHOST` take it.
-    #[must_use]
     pub fn socket_folder(&self) -> &Path {
         &self.site().socket_folder
     }
 
     /// Port: the TCP port with [`Options::loopback`], else only the number in the socket's name.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.site().port
     }
 
     /// A client program of this PostgreSQL (`psql`, `pgbench`, `pg_dump`, ...) connected to this server as its
     /// superuser. The caller adds the database's name.
-    #[must_use]
     pub fn client(&self, name: &str) -> Command {
         self.site().client(name)
     }

@@ -13,7 +13,6 @@ pub struct Process {
 
 impl Process {
     /// The caller.
-    #[must_use]
     pub fn this() -> Process {
         let pid = std::process::id();
         Process {
@@ -24,7 +23,6 @@ impl Process {
 
     /// Whether it is more than an exit status that waits to be read. A process in another container is treated as
     /// gone.
-    #[must_use]
     pub fn lives(self) -> bool {
         start_ticks(self.pid) == Some(self.start_ticks)
     }

@@ -129,7 +129,6 @@ impl<S: Site> PreparedServer<S> {
     }
 
     /// The start of the server in the foreground.
-    #[must_use]
     pub fn launch(&self) -> Launch {
         Launch {
             program: self.program.clone(),
@@ -150,13 +149,11 @@ impl<S: Site> PreparedServer<S> {
     }
 
     /// [`Launch::command`] of [`Self::launch`].
-    #[must_use]
     pub fn command(&self) -> Command {
         self.launch().command()
     }
 
     /// File to which `start` sends the server's output and error streams.
-    #[must_use]
     pub(crate) fn log_path(&self) -> PathBuf {
         self.folder.path().join("log")
     }
@@ -217,19 +214,16 @@ impl<S> RunningServer<S> {
     }
 
     /// Process id of the server, the parent's where it has several processes; `None` once it has ended.
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.running.pid()
     }
 
     /// Folder of the server; the data directory, where there is one, is `data`.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         self.running.folder().path()
     }
 
     /// Text that the server (and a command above it) wrote to its streams so far.
-    #[must_use]
     pub fn log(&self) -> String {
         self.running.log()
     }

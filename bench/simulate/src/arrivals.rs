@@ -30,7 +30,6 @@ pub enum Arrivals {
 
 impl Arrivals {
     /// The same kind of open arrivals at another rate; a closed loop becomes Poisson.
-    #[must_use]
     pub fn at_rate(self, rate: f64) -> Arrivals {
         match self {
             Arrivals::Bursty { factor, on, .. } => Arrivals::Bursty { rate, factor, on },

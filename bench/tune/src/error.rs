@@ -13,7 +13,6 @@ pub struct Unreadable {
 
 impl Unreadable {
     /// The mistake, and what to do.
-    #[must_use]
     pub fn advice(&self) -> String {
         format!(
             "{} cannot be read ({}), so what it records was not put back: look into it, put back what it names, and remove it",

@@ -82,7 +82,6 @@ pub struct FoundJournal {
 }
 
 /// A target's name without the password in it, and whether there was one.
-#[must_use]
 pub fn without_password(target: &str) -> (String, bool) {
     let Some((scheme, rest)) = target.split_once("://") else {
         return (target.to_owned(), false);
@@ -176,19 +175,16 @@ impl Journal {
     }
 
     /// The changes written down.
-    #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The target's name.
-    #[must_use]
     pub fn target(&self) -> &str {
         &self.header.target
     }

@@ -121,7 +121,6 @@ pub enum Class {
 
 impl Needs {
     /// In words.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Needs::Reload => "reload",
@@ -133,7 +132,6 @@ impl Needs {
 
 impl Class {
     /// In words.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Class::Safe => "safe",
@@ -145,7 +143,6 @@ impl Class {
 
 impl TargetKind {
     /// Its knobs.
-    #[must_use]
     pub fn knobs(self) -> &'static Knobs {
         &SERVERS[self as usize]
     }
@@ -153,7 +150,6 @@ impl TargetKind {
 
 impl Knob {
     /// The values to try on this machine.
-    #[must_use]
     pub fn values(&self, machine: Machine) -> Vec<String> {
         let mut values: Vec<String> = Vec::new();
         for value in &self.values {
@@ -212,7 +208,6 @@ impl Knobs {
 }
 
 /// Whether two values are the same to a server: `16MB` and `16384kB`, `on` and `1`, `1s` and `1000ms`.
-#[must_use]
 pub(crate) fn same_value(a: &str, b: &str) -> bool {
     let plain = |text: &str| match text.to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" => "1".to_owned(),

@@ -14,7 +14,6 @@ const MEMORY_UNKNOWN: u64 = 1 << 30;
 
 impl Machine {
     /// This one: the less of its memory and what its control group allows.
-    #[must_use]
     pub fn this() -> Machine {
         let installed = || {
             let text = std::fs::read_to_string("/proc/meminfo").ok()?;

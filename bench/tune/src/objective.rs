@@ -32,7 +32,6 @@ impl Objective {
     ];
 
     /// As typed.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Objective::P99 => "p99",
@@ -44,7 +43,6 @@ impl Objective {
     }
 
     /// Its value in a run, in nanoseconds or square nanoseconds.
-    #[must_use]
     pub fn of(self, run: &Run) -> f64 {
         match self {
             Objective::P99 => run.p99_ns,
@@ -56,7 +54,6 @@ impl Objective {
     }
 
     /// The value for a person; a variance as the standard deviation squared.
-    #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
             Objective::Variance => format!("({})²", units::duration(value.max(0.0).sqrt())),
@@ -106,7 +103,6 @@ pub struct Run {
 
 impl Run {
     /// A benchmark's run; `None` where nothing was completed.
-    #[must_use]
     pub fn of(report: &Report) -> Option<Run> {
         let all = report.all();
         if all.count == 0 {

@@ -57,7 +57,6 @@ pub struct Blamed {
 
 impl Blamed {
     /// The findings of this profile.
-    #[must_use]
     pub fn of(mut profile: Profile) -> Blamed {
         let points_at = advice::knobs(&profile)
             .into_iter()
@@ -206,7 +205,6 @@ impl Observer for Attaching {
 }
 
 /// The profile's values for a run that began at this time.
-#[must_use]
 pub(crate) fn run_of(profile: &Profile, begun: Instant) -> Run {
     let percentile = |name: &str| profile.percentiles_ns.get(name).copied().unwrap_or(0.0);
     let middle = |from: f64, to: f64| {
@@ -270,7 +268,6 @@ pub fn pid_of(target: &mut Target, kind: TargetKind) -> Result<i32, String> {
 }
 
 /// Names of knobs in the order in which findings point at them, then the rest as they were.
-#[must_use]
 pub fn ordered<'k>(names: &[&'k str], points_at: &[String]) -> Vec<&'k str> {
     let place: BTreeMap<&str, usize> = points_at
         .iter()

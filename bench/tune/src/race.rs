@@ -50,7 +50,6 @@ pub struct Candidate {
 
 impl Candidate {
     /// `a=1 b=2`, as a person reads it.
-    #[must_use]
     pub fn name(&self) -> String {
         let pairs = self.settings.iter();
         let pairs: Vec<String> = pairs
@@ -189,7 +188,6 @@ pub fn race<B: Runner>(
 }
 
 /// Runs below which nothing can be confirmed: one round of the race with one candidate, and the fewest fresh rounds.
-#[must_use]
 pub fn runs_needed() -> usize {
     (BASELINES + 1) * (1 + CONFIRMING[0])
 }
@@ -204,7 +202,6 @@ impl Entry {
     }
 
     /// Mean over rounds of the logarithm of its ratio to the geometric mean of the two baselines; infinite without a round.
-    #[must_use]
     pub fn score(&self, objective: Objective) -> f64 {
         mean_logarithm(&self.blocks, |run| objective.of(run))
     }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use evenkeel_charts::axis::Axis;
 use evenkeel_charts::chart::{Chart, Size};
+use evenkeel_charts::grid::grid;
 use evenkeel_charts::{escape, page};
 use evenkeel_drive::paired;
 use evenkeel_report::units;
@@ -39,24 +40,18 @@ const SHOWN: [Shown; 4] = [
 ];
 
 /// The ratio of some rounds; none where a value is not above zero. The baseline of a round is the geometric mean of its two runs.
-#[must_use]
 pub fn ratio(blocks: &[Block], of: impl Fn(&Run) -> f64) -> Option<Ratio> {
     let one = |block: &Block| of(&block.own) / (of(&block.baseline) * of(&block.again)).sqrt();
-    let mut ratios: Vec<f64> = blocks.iter().map(one).collect();
-    if ratios.iter().any(|ratio| !ratio.is_finite()) {
-        return None;
-    }
-    let [low, high] = paired::median_interval(&ratios, SEED)?;
-    let median = paired::median(&mut ratios);
-    Some(Ratio { median, low, high })
+    of_rounds(blocks.iter().map(one).collect())
 }
 
 /// The unchanged server against itself: the effect of noise alone.
 fn aa(blocks: &[Block], of: impl Fn(&Run) -> f64) -> Option<Ratio> {
-    let mut ratios: Vec<f64> = blocks
-        .iter()
-        .map(|block| of(&block.again) / of(&block.baseline))
-        .collect();
+    let one = |block: &Block| of(&block.again) / of(&block.baseline);
+    of_rounds(blocks.iter().map(one).collect())
+}
+
+fn of_rounds(mut ratios: Vec<f64>) -> Option<Ratio> {
     if ratios.iter().any(|ratio| !ratio.is_finite()) {
         return None;
     }
@@ -121,35 +116,7 @@ fn all_blocks(entries: &[Entry]) -> Vec<Block> {
     blocks
 }
 
-fn grid(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |at: usize| {
-        rows.iter()
-            .map(|row| row[at].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (at, cell) in row.iter().enumerate() {
-            let width = widths[at];
-            let is_text = at == 0 || at + 1 == columns;
-            let _ = if is_text {
-                write!(line, "{cell:<width$}  ")
-            } else {
-                write!(line, "{cell:>width$}  ")
-            };
-        }
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
-}
-
 /// The verdict in a sentence or two.
-#[must_use]
 pub fn verdict(tuned: &Tuned) -> String {
     let objective = tuned.objective;
     let Some(confirmation) = &tuned.race.confirmation else {
@@ -189,7 +156,6 @@ pub fn verdict(tuned: &Tuned) -> String {
 }
 
 /// Settings to copy, where there is a confirmed winner.
-#[must_use]
 pub fn to_copy(tuned: &Tuned) -> Option<String> {
     let settings = winner(tuned)?;
     let lines = settings.iter();
@@ -269,7 +235,6 @@ fn blamed(heading: &str, blamed: &Blamed) -> String {
 }
 
 /// The result for a person.
-#[must_use]
 pub fn table(tuned: &Tuned) -> String {
     let mut text = format!(
         "{} under {}, for {}\n\n",
@@ -279,7 +244,7 @@ pub fn table(tuned: &Tuned) -> String {
         text += &blamed("Findings before", before);
         text.push('\n');
     }
-    text += &grid(&rows(tuned));
+    text += &grid(&rows(tuned), true);
     text += "\nRatios to the server as it is in the same rounds: median (95 % interval). Those of the race chose the winner, and are too good\n\
              for it; below 1 is better, for the throughput above.\n\n";
     text += &verdict(tuned);
@@ -305,7 +270,7 @@ pub fn table(tuned: &Tuned) -> String {
             row.push(String::new());
             rows.push(row);
         }
-        text += &grid(&rows);
+        text += &grid(&rows, true);
     }
     if let Some(after) = &tuned.findings_after {
         text.push('\n');
@@ -341,7 +306,6 @@ fn was(tuned: &Tuned) -> Vec<NameAndValue> {
 }
 
 /// The result as JSON on one line. Fields may be added, not renamed.
-#[must_use]
 pub fn json(tuned: &Tuned) -> String {
     let effects = |blocks: &[Block]| -> Value {
         let metrics = SHOWN
@@ -368,7 +332,7 @@ pub fn json(tuned: &Tuned) -> String {
             "chance": one.chance,
             "worse": one.worse,
             "ratio": effects(&one.blocks),
-            "again": ratio_of_again(tuned, &one.blocks),
+            "again": aa(&one.blocks, |run| tuned.objective.of(run)),
             "rounds": one.blocks,
         })
     });
@@ -393,10 +357,6 @@ pub fn json(tuned: &Tuned) -> String {
     format!("{object}\n")
 }
 
-fn ratio_of_again(tuned: &Tuned, blocks: &[Block]) -> Value {
-    json!(aa(blocks, |run| tuned.objective.of(run)))
-}
-
 fn object(settings: &[NameAndValue]) -> Value {
     let pairs = settings.iter();
     Value::Object(
@@ -407,7 +367,6 @@ fn object(settings: &[NameAndValue]) -> Value {
 }
 
 /// The result as one HTML page.
-#[must_use]
 pub fn html(tuned: &Tuned) -> String {
     let title = format!("{} of {}", tuned.objective, tuned.target);
     let rows = rows(tuned);

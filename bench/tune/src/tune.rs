@@ -429,7 +429,6 @@ fn before(
 }
 
 /// The knobs of a server as `--list-knobs` prints them.
-#[must_use]
 pub fn list(kind: TargetKind) -> String {
     let (knobs, machine) = (kind.knobs(), Machine::this());
     let mut text = format!("{} (values for this machine)\n", knobs.server);

@@ -1,7 +1,6 @@
 //! A comparison for a person: medians, ratios, what they say and what must be known of them.
 
-use std::fmt::Write;
-
+use evenkeel_charts::grid::grid;
 use evenkeel_report::units;
 use serde_json::Value;
 
@@ -11,7 +10,6 @@ use crate::report::Report;
 use crate::table::GROWS;
 
 /// The comparison for a person.
-#[must_use]
 pub fn table(comparisons: &Comparisons) -> String {
     let all = comparisons.all();
     let first = &all[0].rounds[0];
@@ -41,8 +39,8 @@ pub fn table(comparisons: &Comparisons) -> String {
         first.workload,
         comparisons.rounds(),
         first.measured_s,
-        grid("median", &medians),
-        grid("ratio", &ratio_rows),
+        under_headings("median", medians),
+        under_headings("ratio", ratio_rows),
         all[0].name,
         told_apart(comparisons, &ratios),
         saturations::apart(comparisons).unwrap_or_default(),
@@ -108,24 +106,12 @@ fn rows(all: &[Compared], cell: impl Fn(usize, usize) -> String) -> Vec<Vec<Stri
     all.iter().enumerate().map(row).collect()
 }
 
-/// Rows under the metrics' headings, each column as wide as it needs to be.
-fn grid(title: &str, rows: &[Vec<String>]) -> String {
+/// Rows under the metrics' headings.
+fn under_headings(title: &str, rows: Vec<Vec<String>>) -> String {
     let headings = METRICS.iter().map(|metric| metric.heading.to_owned());
-    let mut lines: Vec<Vec<String>> =
-        vec![[title.to_owned()].into_iter().chain(headings).collect()];
-    lines.extend_from_slice(rows);
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
-    let widths: Vec<usize> = (0..=METRICS.len()).filter_map(width).collect();
-    let mut text = String::new();
-    for line in &lines {
-        let (name, cells) = line.split_first().expect("a row begins with its name");
-        write!(text, "{name:0$}", widths[0]).expect("a string takes all");
-        for (cell, width) in cells.iter().zip(&widths[1..]) {
-            write!(text, "  {cell:>width$}").expect("a string takes all");
-        }
-        text.push('\n');
-    }
-    text
+    let first = [title.to_owned()].into_iter().chain(headings).collect();
+    let lines: Vec<_> = [first].into_iter().chain(rows).collect();
+    grid(&lines, false)
 }
 
 /// Whether the data were right in the end, and what a reader of the numbers must know, once for all rounds.
@@ -169,27 +155,6 @@ fn merged(all: &[String], rounds: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cells_stay_apart_however_wide_they_are() {
-        let cells = || {
-            (0..METRICS.len()).map(|at| {
-                "1.12 (0.13–233.25) "
-                    .repeat(1 + at % 2)
-                    .trim()
-                    .replace(' ', "_")
-            })
-        };
-        let row = |name: &str| [name.to_owned()].into_iter().chain(cells()).collect();
-        let text = grid("ratio", &[row("a"), row("longer")]);
-        let words = |line: &str| line.split("  ").filter(|word| !word.is_empty()).count();
-        assert!(
-            text.lines().all(|line| words(line) == 1 + METRICS.len()),
-            "{text}"
-        );
-        let ends: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
-        assert!(ends.iter().all(|&end| end == ends[0]), "{text}");
-    }
 
     #[test]
     fn a_note_is_printed_once_whatever_its_numbers() {

@@ -86,7 +86,6 @@ impl PrivateServer<'_> {
     }
 
     /// Its process, while it runs.
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         match self {
             PrivateServer::Postgres(server) => server.pid(),
@@ -95,7 +94,6 @@ impl PrivateServer<'_> {
     }
 
     /// Its folder.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         match self {
             PrivateServer::Postgres(server) => server.folder(),
@@ -106,7 +104,6 @@ impl PrivateServer<'_> {
 
 impl Target {
     /// Its name with version, for reports and messages.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Target::Embedded(target) => target.name(),
@@ -145,7 +142,6 @@ impl Target {
     }
 
     /// Variables by which clients of the server's own find it, and for others the directory of its socket or its host, and its port.
-    #[must_use]
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         match self {
             Target::Postgres(target) => target.environment(),

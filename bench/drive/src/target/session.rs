@@ -94,7 +94,6 @@ impl Session {
     }
 
     /// What an error means that no retry mends.
-    #[must_use]
     pub fn failure(&self, workload: &str, failure: &Failure) -> Error {
         let (target, reason) = (self.target.clone(), failure.to_string());
         let lost = match self.link.as_ref().map(|link| &link.inner) {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use evenkeel_charts::grid::grid;
 use evenkeel_locks::ScheduleKind;
 
 use super::Report;
@@ -18,10 +19,10 @@ pub fn table(report: &Report<'_>) -> String {
         if let Some((parameter, value)) = block[0].case.point {
             writeln!(text, "{} = {value}", parameter.name()).expect("a string takes all");
         }
-        text += &align(&absolute(block));
+        text += &grid(&absolute(block), false);
         if let Some(relative) = relative(report, block) {
             text += "\n";
-            text += &align(&relative);
+            text += &grid(&relative, false);
         }
         text += &rejections(block);
         text.push('\n');
@@ -126,33 +127,6 @@ pub(crate) fn rejections(block: &[Replicated<'_>]) -> String {
             )
             .expect("a string takes all");
         }
-    }
-    text
-}
-
-/// The first column to the left, the others to the right.
-fn align<const N: usize>(rows: &[[String; N]]) -> String {
-    let widths: [usize; N] = std::array::from_fn(|at| {
-        rows.iter()
-            .map(|row| row[at].chars().count())
-            .max()
-            .unwrap_or(0)
-    });
-    let mut text = String::new();
-    for row in rows {
-        let cells = row
-            .iter()
-            .zip(widths)
-            .enumerate()
-            .map(|(at, (cell, width))| {
-                if at == 0 {
-                    format!("{cell:<width$}")
-                } else {
-                    format!("  {cell:>width$}")
-                }
-            });
-        text += cells.collect::<String>().trim_end();
-        text.push('\n');
     }
     text
 }

@@ -111,7 +111,6 @@ impl Server {
     }
 
     /// The server's state of a setting; `None` if the setting does not exist.
-    #[must_use]
     pub fn state(&self, name: &str) -> Option<&State> {
         self.states.get(name)
     }
@@ -122,13 +121,11 @@ impl Server {
     }
 
     /// Whether a change to these settings restarts the server.
-    #[must_use]
     pub fn restarts(&self, settings: &[NameAndValue]) -> bool {
         self.restarting(settings) != self.restarting(&self.active)
     }
 
     /// The settings among these that need a restart.
-    #[must_use]
     pub fn restarting(&self, settings: &[NameAndValue]) -> Vec<NameAndValue> {
         let needs = |(name, _): &&NameAndValue| {
             self.state(name)
@@ -356,7 +353,6 @@ impl Server {
 }
 
 /// SQL that puts a setting back.
-#[must_use]
 pub fn put_back(kind: TargetKind, name: &str, before: Option<&str>) -> String {
     match (kind, before) {
         (TargetKind::Postgres, Some(before)) => postgres::set(name, before),

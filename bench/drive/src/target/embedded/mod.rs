@@ -13,7 +13,7 @@ use std::thread;
 
 use evenkeel_disk::RealDirectory;
 use evenkeel_store::{
-    self as store, Change, FlushPolicy, Isolation, Scan, Store, StoreError, TransactionOptions,
+    self as store, Change, FlushPolicy, Isolation, Scan, Store, TransactionOptions,
 };
 use evenkeel_workloads::interface::Table;
 
@@ -44,12 +44,8 @@ fn open_simulated(path: &Path, chosen: &settings::Chosen) -> Result<Store, Error
         Ok(devices[number % devices.len()].hold(own))
     };
     let logs: std::io::Result<Vec<_>> = (0..chosen.store.log_streams).map(stream).collect();
-    let opened = Store::open_on(
-        directory.clone(),
-        logs.map_err(refused)?,
-        chosen.store.clone(),
-    );
-    opened.map_err(|error| failure(&error))
+    let logs = logs.map_err(refused)?;
+    Ok(Store::open_on(directory, logs, chosen.store.clone())?)
 }
 
 /// A store.
@@ -106,7 +102,6 @@ impl Target {
     }
 
     /// Uses a store that was opened with these settings, on whatever disk.
-    #[must_use]
     pub fn over(store: Store, settings: &store::Settings) -> Target {
         Target {
             store,
@@ -121,19 +116,16 @@ impl Target {
     }
 
     /// Name for messages.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The store.
-    #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
     }
 
     /// Whether transactions are executed by the store's worker threads.
-    #[must_use]
     pub(crate) fn has_workers(&self) -> bool {
         self.workers > 0
     }
@@ -168,9 +160,7 @@ impl Target {
         }
         let marks = self.create_mark_table()?;
         for table in &workload.schema().tables {
-            self.store
-                .create_table(schema(table))
-                .map_err(|error| failure(&error))?;
+            self.store.create_table(schema(table))?;
         }
         self.load(workload, loaders, stop, progress)?;
         self.write_mark(&marks, &wanted)
@@ -236,10 +226,8 @@ impl Target {
     /// The greatest hidden key of a table; 0 of an empty one.
     fn last_row(&self, table: &store::Table, column: usize) -> Result<i64, Error> {
         let mut transaction = self.store.begin(reading());
-        let rows = transaction
-            .scan(table, &Scan::all().reverse().limit(1))
-            .map_err(|error| failure(&error))?;
-        transaction.rollback().map_err(|error| failure(&error))?;
+        let rows = transaction.scan(table, &Scan::all().reverse().limit(1))?;
+        transaction.rollback()?;
         Ok(rows.first().map_or(0, |row| row.int(column)))
     }
 
@@ -254,11 +242,7 @@ impl Target {
         let tables = self.tables(workload)?;
         let partitions = workload.partitions();
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
-        let change = |policy| {
-            self.store
-                .change(Change::FlushPolicy(policy))
-                .map_err(|error| failure(&error))
-        };
+        let change = |policy| self.store.change(Change::FlushPolicy(policy));
         change(FlushPolicy::LazyWrite)?;
         thread::scope(|scope| {
             for _ in 0..loaders.clamp(1, partitions.len().max(1)) {
@@ -288,7 +272,7 @@ impl Target {
             .map_or(Ok(()), Err)?;
         change(self.policy)?;
         progress.step("writing a checkpoint");
-        self.store.checkpoint().map_err(|error| failure(&error))
+        Ok(self.store.checkpoint()?)
     }
 
     fn load_partition(
@@ -308,9 +292,7 @@ impl Target {
                 let inserted = rows
                     .iter()
                     .try_for_each(|row| transaction.insert(&stored.table, &stored.stored(&row.0)));
-                inserted
-                    .and_then(|()| transaction.commit())
-                    .map_err(|error| failure(&error))?;
+                inserted.and_then(|()| transaction.commit())?;
                 progress.loaded(rows.len() as u64);
             }
         }
@@ -321,9 +303,7 @@ impl Target {
         let schema = store::Schema::new(MARK_TABLE)
             .column("data", store::ColumnType::Text)
             .primary_key(["data"]);
-        self.store
-            .create_table(schema)
-            .map_err(|error| failure(&error))
+        Ok(self.store.create_table(schema)?)
     }
 
     fn write_mark(&self, marks: &store::Table, mark: &str) -> Result<(), Error> {
@@ -331,7 +311,7 @@ impl Target {
         let written = transaction
             .insert(marks, &[mark.into()])
             .and_then(|()| transaction.commit());
-        written.map_err(|error| failure(&error))
+        Ok(written?)
     }
 
     /// What the store says that it was loaded with.
@@ -340,10 +320,8 @@ impl Target {
             return Ok(None);
         };
         let mut transaction = self.store.begin(reading());
-        let rows = transaction
-            .scan(&marks, &Scan::all())
-            .map_err(|error| failure(&error))?;
-        transaction.rollback().map_err(|error| failure(&error))?;
+        let rows = transaction.scan(&marks, &Scan::all())?;
+        transaction.rollback()?;
         Ok(rows.first().map(|row| row.text(0).to_owned()))
     }
 }
@@ -389,8 +367,4 @@ fn schema(table: &Table) -> store::Schema {
         };
     }
     schema
-}
-
-fn failure(error: &StoreError) -> Error {
-    Error::Store(error.to_string())
 }
