@@ -29,11 +29,17 @@ mod tests {
     #[test]
     fn cells_stay_apart_however_wide_they_are() {
         let row = |cells: [&str; 3]| cells.map(str::to_owned);
-        let rows = [row(["a", "1.12 (0.13–233.25)", "ok"]), row(["longer", "2", ""])];
+        let rows = [
+            row(["a", "1.12 (0.13–233.25)", "ok"]),
+            row(["longer", "2", ""]),
+        ];
         assert_eq!(
             grid(&rows, true),
             "a       1.12 (0.13–233.25)  ok\nlonger                   2\n"
         );
-        assert_eq!(grid(&[row(["a", "b", "c"]), row(["d", "e", "ff"])], false), "a  b   c\nd  e  ff\n");
+        assert_eq!(
+            grid(&[row(["a", "b", "c"]), row(["d", "e", "ff"])], false),
+            "a  b   c\nd  e  ff\n"
+        );
     }
 }
