@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::intervals::http;
 use crate::intervals::sql;
 use crate::intervals::trace_context::TraceContext;
+use crate::sums::moments::WeightedTicks;
 use crate::sums::paths::Paths;
 use crate::sums::vectors::Vector;
 use evenkeel_wire::LabelValue;
@@ -298,13 +299,18 @@ impl ClassSums {
 
     /// Adds one interval.
     pub fn add(&mut self, vector: &Vector<'_>) {
-        let (latency, weight) = (i128::from(vector.latency), i128::from(vector.weight));
+        let (latency, weight) = (vector.latency, vector.weight);
+        let weighted = WeightedTicks::new(weight, latency);
         self.intervals += vector.weight;
-        self.latency += weight * latency;
-        self.latency_squared += weight * latency * latency;
+        self.latency += weighted.sum();
+        self.latency_squared += weighted.times(latency);
         for entry in vector.entries {
-            let exclusive = weight * i128::from(entry.exclusive);
-            self.add_at(entry.node as usize, exclusive, exclusive * latency);
+            let exclusive = WeightedTicks::new(weight, entry.exclusive);
+            self.add_at(
+                entry.node as usize,
+                exclusive.sum(),
+                exclusive.times(latency),
+            );
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) mod vectors;
 use std::iter;
 
 use crate::intervals::attributes::AttributeSums;
-use crate::sums::moments::co_moment;
+use crate::sums::moments::{WeightedTicks, co_moment};
 use crate::sums::paths::{BODY_ORDINAL, Paths};
 use crate::sums::vectors::{Entry, Sibling, Vector};
 
@@ -92,24 +92,22 @@ impl NodeSums {
         self.combine(other, |a, b| a + b);
     }
 
-    fn add(&mut self, entry: &Entry, latency: i128, weight: i128) {
-        let (inclusive, exclusive, calls): (i128, i128, i128) = (
-            entry.inclusive.into(),
-            entry.exclusive.into(),
-            entry.calls.into(),
-        );
-        let weighted = [inclusive, exclusive, calls].map(|value| weight * value);
+    #[inline]
+    fn add(&mut self, entry: &Entry, latency: i64, weight: u64) {
+        let (inclusive, exclusive, calls) =
+            (entry.inclusive, entry.exclusive, i64::from(entry.calls));
+        let weighted = [inclusive, exclusive, calls].map(|value| WeightedTicks::new(weight, value));
         self.combine(
             &NodeSums {
-                inclusive: weighted[0],
-                inclusive_squared: weighted[0] * inclusive,
-                inclusive_latency: weighted[0] * latency,
-                exclusive: weighted[1],
-                exclusive_squared: weighted[1] * exclusive,
-                exclusive_latency: weighted[1] * latency,
-                calls: weighted[2],
-                calls_squared: weighted[2] * calls,
-                calls_inclusive: weighted[2] * inclusive,
+                inclusive: weighted[0].sum(),
+                inclusive_squared: weighted[0].times(inclusive),
+                inclusive_latency: weighted[0].times(latency),
+                exclusive: weighted[1].sum(),
+                exclusive_squared: weighted[1].times(exclusive),
+                exclusive_latency: weighted[1].times(latency),
+                calls: weighted[2].sum(),
+                calls_squared: weighted[2].times(calls),
+                calls_inclusive: weighted[2].times(inclusive),
             },
             |a, b| a + b,
         );
@@ -142,11 +140,12 @@ impl Sums {
             self.nodes.resize(paths.all().len(), NodeSums::default());
             self.pairs.resize(paths.pairs(), 0);
         }
-        let (latency, weight) = (i128::from(vector.latency), i128::from(vector.weight));
-        self.intervals += vector.weight;
+        let (latency, weight) = (vector.latency, vector.weight);
+        let weighted = WeightedTicks::new(weight, latency);
+        self.intervals += weight;
         self.kept += 1;
-        self.latency += weight * latency;
-        self.latency_squared += weight * latency * latency;
+        self.latency += weighted.sum();
+        self.latency_squared += weighted.times(latency);
         for entry in vector.entries {
             self.nodes[entry.node as usize].add(entry, latency, weight);
         }
@@ -170,12 +169,12 @@ impl Sums {
     }
 
     /// Squares of the number of siblings: the innermost loop of the analysis where functions have many timed calls.
-    fn add_pairs(&mut self, parts: &[Sibling], weight: i128) {
+    fn add_pairs(&mut self, parts: &[Sibling], weight: u64) {
         for (at, call) in parts.iter().enumerate().skip(1) {
             let row = &mut self.pairs[call.row as usize..][..call.ordinal as usize];
-            let weighted = weight * i128::from(call.ticks);
+            let weighted = WeightedTicks::new(weight, call.ticks);
             for earlier in &parts[..at] {
-                row[earlier.ordinal as usize] += weighted * i128::from(earlier.ticks);
+                row[earlier.ordinal as usize] += weighted.times(earlier.ticks);
             }
         }
     }

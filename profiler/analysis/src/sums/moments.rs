@@ -1,5 +1,46 @@
 //! Variances and covariances out of exact sums.
 
+/// A weighted number: of 64 bits where it fits, as nearly all do. Products of two such are one multiplication.
+#[derive(Clone, Copy, Debug)]
+pub enum WeightedTicks {
+    /// It fits.
+    Narrow(i64),
+    /// It does not.
+    Wide(i128),
+}
+
+impl WeightedTicks {
+    /// `weight` times `value`, exactly.
+    #[inline]
+    pub fn new(weight: u64, value: i64) -> WeightedTicks {
+        let narrow = i64::try_from(weight)
+            .ok()
+            .and_then(|weight| weight.checked_mul(value));
+        narrow.map_or_else(
+            || WeightedTicks::Wide(i128::from(weight) * i128::from(value)),
+            WeightedTicks::Narrow,
+        )
+    }
+
+    /// The number.
+    #[inline]
+    pub fn sum(self) -> i128 {
+        match self {
+            WeightedTicks::Narrow(sum) => sum.into(),
+            WeightedTicks::Wide(sum) => sum,
+        }
+    }
+
+    /// Its product with another number, exactly.
+    #[inline]
+    pub fn times(self, by: i64) -> i128 {
+        match self {
+            WeightedTicks::Narrow(sum) => i128::from(sum) * i128::from(by),
+            WeightedTicks::Wide(sum) => sum * i128::from(by),
+        }
+    }
+}
+
 /// Sum of (a - mean a)(b - mean b) over n intervals, from the sums of a b, a and b.
 ///
 /// The subtraction is exact: values are shifted by the whole ticks of their means in integers. Only the rest, less

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::sums::Sums;
 use crate::sums::histogram::Histogram;
+use crate::sums::moments::WeightedTicks;
 use crate::sums::vectors::Vector;
 
 /// Columns, at most; at least half of it once the run is long enough.
@@ -76,18 +77,23 @@ impl OverTime {
     /// Adds an interval that ended at this time, ticks.
     pub fn add(&mut self, end: u64, vector: &Vector<'_>) {
         let number = end >> LENGTH_FIRST_LOG2;
-        let (weight, latency) = (i128::from(vector.weight), i128::from(vector.latency));
+        let (latency, weight) = (vector.latency, vector.weight);
+        let weighted = WeightedTicks::new(weight, latency);
+        let columns = self.columns.len();
         let column = self.column(number);
+        let nodes = column.own.len();
         column.intervals += vector.weight;
-        column.latency += weight * latency;
-        column.latency_squared += weight * latency * latency;
+        column.latency += weighted.sum();
+        column.latency_squared += weighted.times(latency);
         let cell = cell_of(vector.latency as u64);
         *column.cells.entry(cell).or_default() += vector.weight;
         for entry in vector.entries {
-            let own = weight * i128::from(entry.exclusive);
-            column.spend(entry.node, own, own * latency);
+            let own = WeightedTicks::new(weight, entry.exclusive);
+            column.spend(entry.node, own.sum(), own.times(latency));
         }
-        self.coarsen();
+        if column.own.len() > nodes || self.columns.len() > columns {
+            self.coarsen();
+        }
     }
 
     /// Adds the minute of this number of a recording of sums.
