@@ -56,7 +56,7 @@ test-programs:
 	scripts/programs.sh
 
 # The problems that patterns of advice are about, each reproduced on the system's servers: the right pattern has to fire, and no other one.
-# CASE=NAME selects one. A quarter of an hour, as root.
+# CASE=NAME selects one. Three quarters of an hour, as root.
 test-advice:
 	scripts/install.sh postgresql mariadb apache nginx redis
 	$(CARGO) build -p evenkeel -p evenkeel-agent

@@ -4,9 +4,10 @@
 evenkeel report RECORDING --json | scripts/pattern-case.py "what was reproduced" "pattern that fires" "others that are right, .." > CASE.json
 """
 import json
+import re
 import sys
 
-ADDED = ("means", "check", "advice", "factors", "paths")
+ADDED = ("means", "check", "advice", "factors")
 PARTS = ("name", "intervals", "mean_ns", "sd_ns", "within_fraction", "between_fraction")
 
 
@@ -25,7 +26,8 @@ def main():
     profile = json.load(sys.stdin)
     findings = [{key: value for key, value in finding.items() if key not in ADDED} for finding in profile["findings"]]
     for finding in findings:
-        finding["factors"], finding["paths"] = [], []
+        finding["factors"] = []
+        finding["paths"] = [re.sub(r" \[[^\]]*\]", "", path) for path in finding["paths"]]
     case = {
         "about": sys.argv[1],
         "target": profile["target"],

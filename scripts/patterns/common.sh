@@ -1,7 +1,7 @@
 # Shared by the scripts of this directory, which source it: arguments, a directory for the server, load, and the report.
 #
 # EVENKEEL is the program (target/debug/evenkeel). CASE=FILE writes the case for profiler/report/tests/patterns, with
-# PATTERN as the one that fires and ALSO as others that are right, separated by commas. As root.
+# PATTERN as the one that fires and ALSO as others that are right, separated by commas. REPORT=FILE writes the report as JSON. As root.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 problem=${1:?which problem}
@@ -23,6 +23,11 @@ load() {
 
 repeat() { # COMMAND.. until the end
     while [ ! -e "$work/end" ]; do "$@" || true; done
+}
+
+# Scripts may replace it.
+stop_servers() {
+    if [ -n "${server:-}" ]; then kill "$server" 2>/dev/null || true; fi
 }
 
 stop() {
@@ -56,9 +61,11 @@ profile() { # PID PRESET OPTIONS..
     shift 2
     sleep 2
     "$EVENKEEL" attach "$pid" --preset "$preset" --for "${seconds}s" -o "$work/run.keel" "$@"
-    [ -n "${CASE:-}" ] || return 0
     [ -z "${KEEP_RECORDING:-}" ] || cp "$work/run.keel" "$KEEP_RECORDING"
+    [ -n "${CASE:-}${REPORT:-}" ] || return 0
     "$EVENKEEL" report "$work/run.keel" --json >"$work/report.json"
+    [ -z "${REPORT:-}" ] || cp "$work/report.json" "$REPORT"
+    [ -n "${CASE:-}" ] || return 0
     local about="scripts/patterns/$(basename "$0") $problem $seconds${*:+ $*}"
     python3 "$here/../pattern-case.py" "$about" "${PATTERN:-}" "${ALSO:-}" <"$work/report.json" >"$work/case.json"
     mv "$work/case.json" "$CASE"

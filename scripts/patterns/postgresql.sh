@@ -148,8 +148,8 @@ commits)
 inserts)
     start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB'
     sql -c 'create table t (id bigserial primary key, pad text)'
-    printf '%s\n' "insert into t (pad) select repeat('x', 400) from generate_series(1, 200);" >"$work/load.sql"
-    load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 150 -T 600
+    printf '%s\n' "insert into t (pad) select repeat('x', 400) from generate_series(1, 400);" >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 16 -j 2 -T 600
     ;;
 missing-index)
     start primary 5432 'max_parallel_workers_per_gather = 0'
@@ -168,17 +168,18 @@ many-indexes)
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
     ;;
 small-buffers)
-    start primary 5432 'shared_buffers = 1MB'
+    start primary 5432 'shared_buffers = 1MB' 'autovacuum = off'
     as "$bin/pgbench" -i -s 20 -q >/dev/null 2>&1
-    printf '%s\n' '\set id random(1, 1990000)' 'select sum(abalance) from pgbench_accounts where aid between :id and :id + 2000;' >"$work/load.sql"
-    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 200 -T 600
+    printf '%s\n' '\set id random(1, 1900000)' '\set far random(1, 20)' '\set to :id + 100 + 60000 * (:far / 20)' 'select sum(abalance) from pgbench_accounts where aid between :id and :to;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
     ;;
 vacuum)
-    start primary 5432 'autovacuum = off' 'synchronous_commit = off' 'max_wal_size = 8GB'
+    start primary 5432 'autovacuum = off' 'synchronous_commit = off' 'max_wal_size = 8GB' 'shared_buffers = 64MB'
     as "$bin/pgbench" -i -s 10 -q >/dev/null 2>&1
-    clean() { sql -c 'update pgbench_accounts set abalance = abalance + 1 where aid % 20 = 0' -c 'vacuum pgbench_accounts'; sleep 1; }
+    sql -c 'delete from pgbench_accounts where aid % 10 = 0'
+    clean() { sql -c 'vacuum (disable_page_skipping) pgbench_accounts'; sleep 1; }
     load repeat clean
-    load as "$bin/pgbench" -n -S -c 2 -R 200 -T 600
+    load as "$bin/pgbench" -n -S -c 2 -R 100 -T 600
     ;;
 disk)
     start primary 5432
@@ -187,6 +188,100 @@ disk)
     load repeat write
     load repeat write
     load as "$bin/pgbench" -n -N -c 2 -R 100 -T 600
+    ;;
+notify)
+    start primary 5432
+    sql -c 'create table t (n bigint)'
+    printf '%s\n' 'begin;' 'insert into t values (1);' "notify changed, '';" 'end;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 400 -T 600
+    ;;
+advisory)
+    start primary 5432
+    printf '%s\n' '\set far random(1, 20)' 'begin;' 'select pg_advisory_xact_lock(1);' '\if :far = 1' 'select pg_sleep(0.1);' '\endif' 'end;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 6 -R 100 -T 600
+    ;;
+trigger)
+    start primary 5432 'synchronous_commit = off' 'autovacuum = off'
+    sql -c 'create table stock (id int primary key, n int)' -c 'insert into stock select g, g from generate_series(1, 50000) g' -c 'create table t (id int)' \
+        -c 'create function total() returns trigger language plpgsql as $$ begin for step in 1..new.id loop perform n from stock where id = step; end loop; return new; end $$' \
+        -c 'create trigger total after insert on t for each row execute function total()'
+    printf '%s\n' '\set far random(1, 20)' '\if :far = 1' 'insert into t values (4000);' '\else' 'insert into t values (1);' '\endif' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+foreign-key)
+    start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB'
+    sql -c 'create table parent (id int primary key)' -c 'create table child (id int primary key, parent int references parent)' \
+        -c 'insert into parent select g from generate_series(1, 100000) g' -c 'insert into child select g, 1 + g % 100 from generate_series(1, 200000) g' -c 'vacuum analyze'
+    printf '%s\n' '\set id random(1000, 100000)' '\set far random(1, 20)' '\if :far = 1' 'delete from parent where id = :id;' '\else' 'select * from parent where id = :id;' '\endif' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+large-values)
+    start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB' 'autovacuum = off'
+    sql -c 'create table d (id int primary key, doc jsonb)' -c "insert into d select g, jsonb_object_agg('key' || k, md5((g * k)::text)) from generate_series(1, 200) g, lateral generate_series(1, case when g % 20 = 0 then 200000 else 3 end) k group by g"
+    printf '%s\n' '\set id random(1, 200)' "select doc -> 'key2' from d where id = :id;" >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+statement-log)
+    # The collector of the log stops now and then, as it does where its disk is busy.
+    start primary 5432 'logging_collector = on' 'log_min_duration_statement = 0'
+    as "$bin/pgbench" -i -s 1 -q >/dev/null 2>&1
+    collector=$(pgrep -P "$(head -1 "$work/primary/postmaster.pid")" -f logger)
+    stall() { kill -STOP "$collector"; sleep 0.5; kill -CONT "$collector"; sleep 1.5; }
+    load repeat stall
+    printf '%s\n' '\set id random(1, 100000)' "select abalance, '$(printf '%01000d' 1)' from pgbench_accounts where aid = :id;" >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 6 -R 400 -T 600
+    ;;
+temporary-tables)
+    start primary 5432
+    printf '%s\n' '\set far random(1, 20)' '\if :far = 1' 'begin;' 'create temporary table s on commit drop as select generate_series(1, 100) n;' 'create index on s (n);' 'commit;' '\else' 'begin;' 'select 1;' 'commit;' '\endif' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 100 -T 600
+    ;;
+sort)
+    start primary 5432 'work_mem = 64kB' 'max_parallel_workers_per_gather = 0'
+    as "$bin/pgbench" -i -s 1 -q >/dev/null 2>&1
+    printf '%s\n' '\set id random(1, 100000)' '\set far random(1, 20)' '\if :far = 1' 'select count(*) from (select aid, filler from pgbench_accounts order by filler, abalance offset 0) s;' '\else' \
+        'select abalance from pgbench_accounts where aid = :id;' '\endif' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+old-versions)
+    # A transaction that stays open keeps the rows that a queue's readers have deleted.
+    start primary 5432 'synchronous_commit = off' 'autovacuum = off' 'max_wal_size = 8GB'
+    sql -c 'create table q (id bigint primary key, job text)' -c "insert into q select g, 'job' from generate_series(1, 300000) g" -c 'vacuum analyze q'
+    load idle 'select txid_current(); declare c cursor for select 1;' 600
+    sleep 1
+    sql -c 'delete from q where id < 299000'
+    printf '%s\n' '\set id random(299000, 300000)' '\set far random(1, 20)' '\if :far = 1' 'select job from q order by id limit 1;' '\else' 'select job from q where id = :id;' '\endif' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+extension)
+    start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB' 'autovacuum = off'
+    sql -c 'create table t (id bigint, pad text)' -c 'alter table t alter pad set storage plain'
+    printf '%s\n' "insert into t select g, repeat('x', 6000) from generate_series(1, 30) g;" >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 150 -T 600
+    ;;
+bad-plan)
+    # A generic plan that fits most values, and not all.
+    start primary 5432 'plan_cache_mode = force_generic_plan' 'max_parallel_workers_per_gather = 0'
+    sql -c 'create table t (id int, kind int)' -c 'insert into t select g, least(g % 400, 20) from generate_series(1, 200000) g' -c 'create index on t (kind)' -c 'vacuum analyze t'
+    printf '%s\n' '\set kind random(1, 20)' 'select sum(id) from t where kind = :kind;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -M prepared -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+missing-index-and-lock-waits)
+    start primary 5432 'max_parallel_workers_per_gather = 0'
+    as "$bin/pgbench" -i -s 20 -q >/dev/null 2>&1
+    printf '%s\n' '\set value random(1, 500000)' 'select aid from pgbench_accounts where abalance = :value;' >"$work/scan.sql"
+    printf '%s\n' 'begin;' 'update pgbench_branches set bbalance = bbalance + 1 where bid = 1;' 'select pg_sleep(0.02);' 'end;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/scan.sql" -c 1 -R 2 -T 600
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 4 -R 30 -T 600
+    ;;
+small-buffers-and-commits)
+    start primary 5432 'shared_buffers = 1MB' 'autovacuum = off'
+    as "$bin/pgbench" -i -s 20 -q >/dev/null 2>&1
+    sql -c 'create table t (n bigint)'
+    printf '%s\n' '\set id random(1, 1900000)' 'select sum(abalance) from pgbench_accounts where aid between :id and :id + 60000;' >"$work/scan.sql"
+    echo 'insert into t values (1);' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/scan.sql" -c 1 -R 5 -T 600
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 300 -T 600
     ;;
 *)
     unknown

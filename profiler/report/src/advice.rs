@@ -3,7 +3,7 @@
 //! The knowledge is data, a file a server under `advice/`. A pattern lists functions. It fits a finding whose function is one of
 //! them if all of its conditions hold. These are of the function's caller, the kind of its time, the holders that it waits for, and what
 //! they do. The first pattern that fits wins. Else it is the first that fits another function on the finding's path (`along_path.rs`), or
-//! its classes. Without one a finding has no advice. Names are compared without parameters and the compiler's endings.
+//! its classes. General patterns come last: they say where to look if nothing special is known. Without one a finding has no advice. Names are compared without parameters and the compiler's endings.
 //!
 //! A pattern is of the functions' own work, unless it has `waits`, or names kinds of time. What other threads do is no work of the
 //! function that waits for them.
@@ -75,7 +75,8 @@ pub struct Activity {
 pub struct Pattern {
     /// Its name.
     pub name: String,
-    /// The finding's function is one of these.
+    /// The finding's function is one of these. If the list is empty, it is any function that `within` allows.
+    #[serde(default)]
     pub functions: Vec<String>,
     /// Or, where no pattern has its function: it is work, and most of it is in intervals of these classes, as far as the search came.
     #[serde(default)]
@@ -83,6 +84,12 @@ pub struct Pattern {
     /// One of these calls it; any function if the list is empty.
     #[serde(default)]
     pub called_by: Vec<String>,
+    /// One of these is on each of its paths: its function, or one that led to its call.
+    #[serde(default)]
+    pub within: Vec<String>,
+    /// It says what is left to say where no other pattern fits, of any function on the path or of a class.
+    #[serde(default)]
+    pub general: bool,
     /// It is of one of these kinds. If the list is empty, it is work, or anything that `waits` allows.
     #[serde(default)]
     pub kinds: Vec<Kind>,
@@ -95,6 +102,9 @@ pub struct Pattern {
     /// With waits followed: the holders are in one of these functions.
     #[serde(default)]
     pub while_in: Vec<String>,
+    /// With waits followed: the last statement of the session at the head of the chain begins with one of these.
+    #[serde(default)]
+    pub after: Vec<String>,
     /// One of these functions ran in some interval of the profile.
     #[serde(default)]
     pub seen: Vec<String>,
@@ -132,12 +142,15 @@ impl Pattern {
     /// Whether a finding of this profile is one of these.
     pub fn fits(&self, profile: &Profile, finding: &Finding) -> bool {
         let caller = finding.called_by.as_deref();
-        has(&self.functions, &finding.function)
+        let is_any = self.functions.is_empty() && !self.within.is_empty();
+        (is_any || has(&self.functions, &finding.function))
             && (self.called_by.is_empty()
                 || caller.is_some_and(|caller| has(&self.called_by, caller)))
+            && (self.within.is_empty() || along_path::is_within(finding, &self.within))
             && self.allows(finding)
             && (self.held_by.is_empty() || self.is_held(finding))
             && (self.while_in.is_empty() || self.is_meanwhile(finding))
+            && (self.after.is_empty() || self.is_after(finding))
             && (self.seen.is_empty() || ran(&profile.tree, &self.seen))
             && (!self.crowded || is_crowded(profile))
     }
@@ -166,6 +179,16 @@ impl Pattern {
         let holders = finding.waits_for.iter();
         let held = holders.filter(|holder| self.held_by.contains(&holder.class));
         held.map(|holder| holder.of_time).sum::<f64>() >= HELD_MIN
+    }
+
+    fn is_after(&self, finding: &Finding) -> bool {
+        let head = finding.chain.as_ref().and_then(|chain| chain.links.last());
+        let idle = head.and_then(|head| head.idle.as_ref());
+        let last = idle.and_then(|idle| idle.last.as_ref());
+        last.is_some_and(|last| {
+            let last = last.to_lowercase();
+            self.after.iter().any(|words| last.starts_with(words))
+        })
     }
 
     /// By what the head of the chain does. Without a chain by what most of the waited time is; where no function has most of it, by what the
@@ -248,11 +271,18 @@ fn is_crowded(profile: &Profile) -> bool {
 impl Server {
     /// The pattern of a finding.
     pub fn pattern(&self, profile: &Profile, finding: &Finding) -> Option<&Pattern> {
-        let patterns = || self.patterns.iter();
-        let known = |finding: &Finding| patterns().find(|pattern| pattern.fits(profile, finding));
-        let along_path = || along_path::others(finding).find_map(|other| known(&other));
-        let of_class = || patterns().find(|pattern| pattern.fits_class(finding));
-        known(finding).or_else(along_path).or_else(of_class)
+        let patterns = |general| {
+            let patterns = self.patterns.iter();
+            patterns.filter(move |pattern| pattern.general == general)
+        };
+        let on_path = |general| {
+            let known = |finding: &Finding| {
+                patterns(general).find(|pattern| pattern.fits(profile, finding))
+            };
+            known(finding).or_else(|| along_path::others(finding).find_map(|other| known(&other)))
+        };
+        let of_class = || patterns(false).find(|pattern| pattern.fits_class(finding));
+        on_path(false).or_else(of_class).or_else(|| on_path(true))
     }
 
     /// The part of a pattern's advice that is not followed already, as far as the profile's functions and the server's settings show.

@@ -1,6 +1,8 @@
 //! Knowledge about servers is complete, well formed, and silent where nothing is known.
 
-use evenkeel_analysis::findings::{Finding, FindingClass, GivesUp, Holder, Meanwhile};
+use evenkeel_analysis::findings::{
+    Chain, Finding, FindingClass, GivesUp, Holder, IdleInTransaction, Link, Meanwhile,
+};
 use evenkeel_analysis::profile::{Class, Machine, Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_report::advice::{self, Pattern, Server};
@@ -46,14 +48,16 @@ fn every_field_says_something() {
         for pattern in &server.patterns {
             let at = format!("{}, {}", server.server, pattern.name);
             assert!(
-                !pattern.functions.is_empty() && !pattern.advice.is_empty(),
+                !(pattern.functions.is_empty() && pattern.within.is_empty()),
                 "{at}"
             );
+            assert!(!pattern.advice.is_empty(), "{at}");
             assert!(
                 !pattern.means.is_empty() && !pattern.means.ends_with('.'),
                 "{at}"
             );
-            for function in pattern.functions.iter().chain(&pattern.called_by) {
+            let names = [&pattern.functions, &pattern.called_by, &pattern.within];
+            for function in names.into_iter().flatten() {
                 assert_eq!(
                     evenkeel_analysis::findings::plumbing::base(function),
                     function,
@@ -97,14 +101,39 @@ fn findings_of(pattern: &Pattern) -> Vec<Profile> {
         ..Holder::default()
     };
     let waits = !pattern.held_by.is_empty() || !pattern.while_in.is_empty();
+    let after = || {
+        let last = pattern.after.first()?.clone();
+        let head = Link {
+            idle: Some(IdleInTransaction {
+                last: Some(last),
+                ..IdleInTransaction::default()
+            }),
+            ..Link::default()
+        };
+        Some(Chain {
+            links: vec![head],
+            ..Chain::default()
+        })
+    };
+    let within = |function: &String| {
+        let outer = pattern.within.first();
+        let path = outer.map(|outer| format!("statement > {outer} > {function}"));
+        path.into_iter().collect()
+    };
     let mut found = Vec::new();
-    for function in &pattern.functions {
+    let functions = match pattern.functions.is_empty() {
+        true => &pattern.within,
+        false => &pattern.functions,
+    };
+    for function in functions {
         for (&kind, called_by) in kinds.iter().zip(callers.iter().cycle()) {
             let finding = Finding {
                 function: function.clone(),
                 called_by: called_by.clone(),
                 kind,
                 waits_for: waits.then(|| holder.clone()).into_iter().collect(),
+                paths: within(function),
+                chain: after(),
                 ..Finding::default()
             };
             found.push(Profile {
@@ -145,6 +174,23 @@ fn no_pattern_hides_another() {
             }
         }
     }
+}
+
+/// A general pattern says something only where no other pattern knows a function on the path.
+#[test]
+fn a_special_pattern_on_the_path_is_said_before_a_general_one() {
+    let means = |path: &str| {
+        let finding = Finding {
+            function: "ExecAgg".into(),
+            paths: vec![path.to_owned()],
+            ..Finding::default()
+        };
+        of("postgres", finding).means.unwrap()
+    };
+    let general = means("statement > PortalRun > ExecAgg");
+    assert!(general.contains("more work"), "{general}");
+    let special = means("statement > PortalRun > ExecCallTriggerFunc > PortalRun > ExecAgg");
+    assert!(special.contains("triggers"), "{special}");
 }
 
 /// Work of others during a function's wait is not the function's own work.
@@ -299,7 +345,12 @@ fn rows_of_postgresql() {
             "Statements wait for the row's owner, until its transaction ends; the owner meanwhile waits for its commit to reach the log's disk (XLogFlush)"
         )
     );
-    assert!(known.advice[0].what.contains("pg_advisory_xact_lock"));
+    assert!(
+        known.advice[0]
+            .what
+            .starts_with("Hold the row for a shorter time")
+    );
+    assert!(known.advice[1].what.contains("pg_advisory_xact_lock"));
     assert_eq!(known.advice[0].gives_up, None);
 }
 

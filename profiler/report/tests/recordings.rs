@@ -77,7 +77,7 @@ fn rows_whose_owners_wait_for_the_log() {
         )
     );
     assert_eq!(rows.waits_for[0].class, "end");
-    assert!(rows.advice[0].what.contains("pg_advisory_xact_lock"));
+    assert!(rows.advice[1].what.contains("pg_advisory_xact_lock"));
     assert_eq!(rows.advice[0].gives_up, None);
 }
 

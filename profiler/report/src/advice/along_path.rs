@@ -2,6 +2,7 @@
 //! that the known one calls; or not as deep, and stacks or another round show the known one inside.
 
 use evenkeel_analysis::findings::Finding;
+use evenkeel_analysis::findings::plumbing::base;
 use evenkeel_analysis::sites::Kind;
 use evenkeel_analysis::slow::model::SeenInside;
 
@@ -11,13 +12,27 @@ const STACKS_MIN: u64 = 5;
 /// The finding as it would be if another function on its path explained it: those inside of it, the deepest first, then its callers, the
 /// nearest first.
 pub(super) fn others(finding: &Finding) -> impl Iterator<Item = Finding> {
-    let inside = inside(finding).into_iter().rev();
-    let all = inside.chain(callers(finding));
-    all.map(|(function, called_by)| Finding {
+    let inside = inside(finding).into_iter().enumerate().rev();
+    let inside = inside.map(|(at, (function, called_by))| Finding {
+        function,
+        called_by,
+        paths: paths_to_inside(finding, at),
+        ..finding.clone()
+    });
+    let callers = callers(finding).into_iter();
+    inside.chain(callers.map(|(function, called_by)| Finding {
         function,
         called_by,
         ..finding.clone()
-    })
+    }))
+}
+
+/// The finding's paths, with the functions inside of it up to one of them.
+fn paths_to_inside(finding: &Finding, at: usize) -> Vec<String> {
+    let functions: Vec<String> = inside(finding).into_iter().map(|(name, _)| name).collect();
+    let inside = functions[..=at].join(" > ");
+    let paths = finding.paths.iter();
+    paths.map(|path| format!("{path} > {inside}")).collect()
 }
 
 /// The functions inside of it, with their callers, outermost first.
@@ -61,6 +76,17 @@ fn callers(finding: &Finding) -> Vec<(String, Option<String>)> {
     callers.map(|caller| (caller.to_owned(), None)).collect()
 }
 
+/// Whether one of these functions is on each of the finding's paths.
+pub(super) fn is_within(finding: &Finding, functions: &[String]) -> bool {
+    let has = |path: &String| {
+        let steps = steps(path).into_iter().map(base);
+        steps
+            .into_iter()
+            .any(|step| functions.iter().any(|known| known == step))
+    };
+    !finding.paths.is_empty() && finding.paths.iter().all(has)
+}
+
 /// The functions of a path, outermost first, without the interval and without the places of their calls.
 fn steps(path: &str) -> Vec<&str> {
     let steps = path.split(" > ").skip(1);
@@ -99,6 +125,32 @@ mod tests {
         let mut few = finding.clone();
         few.seen_inside.as_mut().unwrap().stacks = 4;
         assert_eq!(names(&few), ["cleanup"]);
+    }
+
+    #[test]
+    fn within_is_on_every_path() {
+        let finding = Finding {
+            paths: ["a > ~check [0x1] > scan", "a > check(int) > read > scan"]
+                .map(str::to_owned)
+                .to_vec(),
+            ..Finding::default()
+        };
+        let within = |name: &str| is_within(&finding, &[name.to_owned()]);
+        assert!(within("check") && within("scan"));
+        assert!(!within("read") && !within("a"));
+        assert!(!is_within(&Finding::default(), &["check".to_owned()]));
+        let shown = Finding {
+            paths: vec!["a > run".to_owned()],
+            seen_inside: Some(SeenInside {
+                functions: vec!["check".to_owned(), "scan".to_owned()],
+                stacks: 5,
+                of_stacks: 5,
+                ..SeenInside::default()
+            }),
+            ..Finding::default()
+        };
+        let scan = others(&shown).next().unwrap();
+        assert!(scan.function == "scan" && is_within(&scan, &["check".to_owned()]));
     }
 
     #[test]

@@ -20,9 +20,9 @@ pub const RECORDINGS: [(&str, &str, &[&str]); 9] = [
     (
         "postgres-owners.keel",
         "PostgreSQL",
-        &["contended rows", "processors"],
+        &["contended rows", "processors", "writing rows"],
     ),
-    ("mariadb-rows.keel", "MariaDB", &["commit's flush"]),
+    ("mariadb-rows.keel", "MariaDB", &["waiting for the flush"]),
     ("apache-request.keel", "Apache", &["a handler that waits"]),
     ("nginx-request.keel", "nginx", &["its turn"]),
     ("redis-keys.keel", "Redis", &["commands over many elements"]),
@@ -62,7 +62,7 @@ impl Case {
         };
         let mut profile = Profile {
             target: self.target.clone(),
-            intervals: self.intervals,
+            intervals: self.classes.iter().map(|class| class.intervals).sum(),
             intervals_seen: self.intervals,
             mean_ns: self.mean_ns,
             machine: self.machine,

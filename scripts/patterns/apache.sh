@@ -1,0 +1,181 @@
+#!/bin/bash
+# Reproduces a problem that a pattern of advice is about, on a private Apache, and prints what the report finds.
+#
+#   scripts/patterns/apache.sh PROBLEM [SECONDS] [-- OPTIONS OF ATTACH]        (problems: the cases below)
+#
+# common.sh has the variables that it reads. As root.
+. "$(dirname "$0")/common.sh"
+
+start() { # MODULES LINES OF THE SERVER [COMMAND THAT RUNS IT]
+    local modules=/usr/lib/apache2/modules module lines=$2
+    port=$(free_port)
+    mkdir -p "$work/html"
+    echo small >"$work/html/small.txt"
+    {
+        echo "ServerRoot $work
+ServerName localhost
+PidFile $work/pid
+ErrorLog $work/error.log
+Mutex file:$work default
+User www-data
+Group www-data"
+        for module in mpm_prefork authz_core $1; do echo "LoadModule ${module}_module $modules/mod_$module.so"; done
+        echo "Listen 127.0.0.1:$port
+DocumentRoot $work/html
+$lines"
+    } >"$work/apache.conf"
+    chmod -R a+rwX "$work"
+    shift 2
+    # It ends its whole process group.
+    setsid "$@" apache2 -d "$work" -f "$work/apache.conf" -D FOREGROUND >"$work/server.log" 2>&1 &
+    server=$!
+    await curl -fs "http://127.0.0.1:$port/small.txt"
+}
+
+# Asks for a path again and again, on one connection, with a pause in seconds.
+ask() { # PATH PAUSE [HEADER VALUE]
+    python3 -c 'import http.client, sys, time
+client = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+headers = {sys.argv[4]: sys.argv[5]} if len(sys.argv) > 5 else {}
+while True:
+    client.request("GET", sys.argv[2], headers=headers)
+    answer = client.getresponse()
+    while answer.read(1 << 20):
+        pass
+    time.sleep(float(sys.argv[3]))' "$port" "$@"
+}
+
+case $problem in
+keepalive)
+    start '' 'KeepAlive On
+KeepAliveTimeout 5
+StartServers 10
+ServerLimit 10
+MaxRequestWorkers 10'
+    # One request, after which the connection stays open and idle; and a new connection for each request.
+    browser() {
+        python3 -c 'import random, socket, sys, time
+while True:
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60) as s:
+        s.sendall(b"GET /small.txt HTTP/1.1\r\nHost: x\r\n\r\n")
+        s.recv(4096)
+        time.sleep(random.uniform(0.5, 2))' "$port"
+    }
+    once() { curl -fs "http://127.0.0.1:$port/small.txt"; sleep 0.02; }
+    for _ in $(seq 14); do load repeat browser; done
+    for _ in 1 2 3 4; do load repeat once; done
+    ;;
+access-log)
+    # Logs that are piped to a program, which stops now and then.
+    cat >"$work/log.py" <<'END'
+import os, time
+end = time.monotonic()
+while os.read(0, 4096):
+    if time.monotonic() > end:
+        time.sleep(0.4)
+        end = time.monotonic() + 1
+END
+    start '' "CustomLog \"|/usr/bin/python3 $work/log.py\" \"%h %t %r %s %{User-Agent}i\""
+    for _ in $(seq 6); do load repeat ask /small.txt 0.002 User-Agent "$(printf '%0800d' 1)"; done
+    ;;
+script)
+    mkdir -p "$work/cgi"
+    printf '%s\n' '#!/usr/bin/python3' 'import random, time' 'time.sleep(random.choice([0.0] * 9 + [0.2]))' 'print("Content-Type: text/plain\n\nok")' >"$work/cgi/answer"
+    chmod a+rx "$work/cgi/answer"
+    start 'alias cgi' "ScriptAlias /cgi/ $work/cgi/"
+    for _ in 1 2; do load repeat ask /cgi/answer 0.02; done
+    ;;
+proxy)
+    upstream=$(free_port)
+    load python3 -c 'import http.server, random, sys, time
+class Slow(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        time.sleep(random.choice([0.002] * 9 + [0.2]))
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Slow).serve_forever()' "$upstream"
+    start 'proxy proxy_http' "ProxyPass /slow http://127.0.0.1:$upstream/"
+    for _ in 1 2 3; do load repeat ask /slow/page 0.005; done
+    ;;
+body)
+    mkdir -p "$work/cgi"
+    printf '%s\n' '#!/bin/sh' 'cat >/dev/null' 'printf "Content-Type: text/plain\n\nok\n"' >"$work/cgi/take"
+    chmod a+rx "$work/cgi/take"
+    start 'alias cgi' "ScriptAlias /cgi/ $work/cgi/"
+    post() {
+        python3 -c 'import random, socket, sys, time
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60) as s:
+    s.sendall(b"POST /cgi/take HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 20000\r\n\r\n" + b"x" * 10000)
+    time.sleep(random.choice([0] * 9 + [0.3]))
+    s.sendall(b"x" * 10000)
+    while s.recv(4096):
+        pass' "$port"
+    }
+    for _ in 1 2; do load repeat post; done
+    ;;
+host-names)
+    # A name server that answers late, for this server alone.
+    resolver=127.0.53.53
+    load python3 -c 'import random, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 53))
+while True:
+    question, client = s.recvfrom(512)
+    time.sleep(random.choice([0.001] * 9 + [0.1]))
+    s.sendto(question[:2] + b"\x81\x83" + question[4:6] + bytes(6) + question[12:], client)' "$resolver"
+    echo "nameserver $resolver" >"$work/resolv.conf"
+    echo "hosts: dns" >"$work/nsswitch.conf"
+    start '' "HostnameLookups On
+CustomLog $work/access.log \"%h %r\"" unshare -m sh -c "mount --bind $work/resolv.conf /etc/resolv.conf && mount --bind $work/nsswitch.conf /etc/nsswitch.conf && exec \"\$@\"" sh
+    once() { curl -fs "http://127.0.0.1:$port/small.txt"; }
+    for _ in 1 2 3; do load repeat once; done
+    ;;
+passwords)
+    start 'auth_basic authn_core authn_file authz_user' "<Location /private>
+AuthType Basic
+AuthName private
+AuthUserFile $work/users
+Require valid-user
+</Location>"
+    mkdir -p "$work/html/private"
+    echo small >"$work/html/private/small.txt"
+    htpasswd -bcB -C 10 "$work/users" user password
+    chmod -R a+rX "$work"
+    for _ in 1 2; do load repeat ask /small.txt 0.005; done
+    load repeat ask /private/small.txt 0.2 Authorization 'Basic dXNlcjpwYXNzd29yZA=='
+    ;;
+compression)
+    start 'deflate filter' 'SetOutputFilter DEFLATE
+DeflateCompressionLevel 9'
+    for _ in 1 2; do seq 300000; done >"$work/html/large.txt"
+    for _ in 1 2; do load repeat ask /small.txt 0.005; done
+    load repeat ask /large.txt 0.3 Accept-Encoding gzip
+    ;;
+rewrite-map)
+    cat >"$work/map.py" <<'END'
+import random, sys, time
+for line in sys.stdin:
+    time.sleep(random.choice([0.0] * 19 + [0.1]))
+    print("/small.txt", flush=True)
+END
+    chmod a+rx "$work/map.py"
+    start 'rewrite' "RewriteEngine On
+RewriteMap names \"prg:/usr/bin/python3 $work/map.py\"
+RewriteRule ^/name/(.*)\$ \${names:\$1}"
+    for _ in 1 2 3 4; do load repeat ask /name/a 0.01; done
+    ;;
+crowded)
+    start 'deflate filter' 'SetOutputFilter DEFLATE
+DeflateCompressionLevel 9
+StartServers 32
+MaxRequestWorkers 64'
+    seq 60000 >"$work/html/medium.txt"
+    for _ in $(seq $((8 * $(nproc)))); do load repeat ask /medium.txt 0.01 Accept-Encoding gzip; done
+    ;;
+*)
+    unknown
+    ;;
+esac
+profile "$server" apache "$@"

@@ -1,0 +1,129 @@
+#!/bin/bash
+# Reproduces a problem that a pattern of advice is about, on a private MariaDB, and prints what the report finds.
+#
+#   scripts/patterns/mariadb.sh PROBLEM [SECONDS] [-- OPTIONS OF ATTACH]        (problems: the cases below)
+#
+# common.sh has the variables that it reads. As root.
+. "$(dirname "$0")/common.sh"
+
+start() { # SETTING..
+    chown mysql "$work"
+    mariadb-install-db --no-defaults --user=mysql --datadir="$work/data" --auth-root-authentication-method=normal >/dev/null 2>&1
+    mariadbd --no-defaults --user=mysql --datadir="$work/data" --socket="$work/socket" --skip-networking \
+        --pid-file="$work/pid" "$@" >"$work/server.log" 2>&1 &
+    server=$!
+    await mariadb-admin --no-defaults -u root -S "$work/socket" ping
+    sql -e 'create database d; create table d.t (id int primary key, n int)'
+    sql d -e 'insert into t select seq, 0 from seq_1_to_20000'
+}
+sql() { mariadb --no-defaults -u root -S "$work/socket" "$@"; }
+
+# Sends statements, one of them in twenty the second, if there is one. A % stands for a number up to 20000.
+paced() { # STATEMENT [RARE STATEMENT [PAUSE]]
+    python3 -c 'import random, sys, time
+while True:
+    statement = sys.argv[2] if len(sys.argv) > 2 and sys.argv[2] and random.random() < 0.05 else sys.argv[1]
+    print(statement.replace("%", str(random.randint(1, 20000))), flush=True)
+    time.sleep(float(sys.argv[3]) if len(sys.argv) > 3 else 0.01)' "$@" | sql -N d
+}
+clients() { # NUMBER STATEMENT [RARE STATEMENT [PAUSE]]
+    local number=$1
+    shift
+    for _ in $(seq "$number"); do load repeat paced "$@"; done
+}
+
+case $problem in
+metadata-lock)
+    start
+    idle() { printf '%s\n' 'begin; select count(*) from t where id = 1;' '\! sleep 0.8' 'commit;' | sql d; }
+    stall() { idle >/dev/null & sleep 0.2; sql d -e 'alter table t comment "changed"'; wait $!; sleep 1.5; }
+    load repeat stall
+    clients 4 'select n from t where id = %;'
+    ;;
+read-lock)
+    # A backup that locks all tables while it copies some of them.
+    start
+    backup() { printf '%s\n' 'flush tables with read lock;' '\! sleep 0.5' 'unlock tables;' | sql d; sleep 2; }
+    load repeat backup
+    clients 4 'update t set n = n + 1 where id = %;'
+    ;;
+next-key)
+    start
+    sql d -e 'create table a like t; create table o (id int primary key, paid date, amount int)'
+    sql d -e "insert into o select seq, '2020-03-01', 1 from seq_1_to_800000"
+    migrate() { sql d -e "insert ignore into a select id, amount from o where paid < '2020-03-08' and id % 1000 = 7"; sleep 0.7; }
+    load repeat migrate
+    clients 6 'update o set amount = amount + 1 where id = %;'
+    ;;
+hot-row)
+    start
+    clients 6 'begin; update t set n = n + 1 where id = 1; do sleep(0.01); commit;' '' 0.02
+    ;;
+user-lock)
+    start
+    clients 4 'do get_lock("job", 10); do sleep(0.01); do release_lock("job");' '' 0.02
+    ;;
+commits)
+    start
+    clients 8 'update t set n = n + 1 where id = %;'
+    ;;
+binary-log)
+    start --log-bin="$work/data/binlog" --sync-binlog=1 --server-id=1
+    clients 8 'update t set n = n + 1 where id = %;'
+    ;;
+query-cache)
+    start --query-cache-type=1 --query-cache-size=200M --innodb-flush-log-at-trx-commit=0
+    clients 4 'select sum(n) from t where id between % and 2 * %;' '' 0.001
+    touch_all() { sql d -e 'update t set n = n + 1 where id = 1'; sleep 0.5; }
+    load repeat touch_all
+    ;;
+table-cache)
+    start --table-open-cache=10 --table-definition-cache=400
+    for table in $(seq 400); do echo "create table t$table (id int primary key, n int);"; done | sql d
+    many=$(seq 2 30 | sed 's/.*/ union all select n from t&/' | tr -d '\n')
+    clients 3 'select 1;' "select n from t1$many;"
+    ;;
+sort)
+    start
+    sql d -e "create table o (id int primary key, n int, pad char(200)); insert into o select seq, seq * 7919 % 100000, 'x' from seq_1_to_100000"
+    clients 3 'select n from t where id = %;' 'select sum(length(pad)) from (select pad from o order by n limit 50000) s;'
+    ;;
+missing-index)
+    start
+    sql d -e "create table o (id int primary key, code int, pad char(50)); insert into o select seq, seq, 'x' from seq_1_to_100000"
+    clients 3 'select pad from o where id = %;' 'select pad from o where code = %;'
+    ;;
+join)
+    start
+    sql d -e "create table o (id int primary key, code int); insert into o select seq, seq from seq_1_to_3000"
+    sql d -e "create table p (id int primary key, code int); insert into p select seq, seq from seq_1_to_3000"
+    clients 3 'select code from o where id = %;' 'select count(*) from o join p using (code) where o.id < 200;'
+    ;;
+trigger)
+    start --innodb-flush-log-at-trx-commit=0
+    sql d -e 'create table o (id int auto_increment primary key, n int)'
+    sql d -e 'create trigger sums after insert on o for each row set @sum = (select sum(n) from t where id between new.n and if(new.n % 20 = 0, 20000, new.n))'
+    clients 3 'insert into o (n) values (%);'
+    ;;
+general-log)
+    mkfifo "$work/log"
+    chown mysql "$work/log"
+    load python3 -c 'import os, sys, time
+log = os.open(sys.argv[1], os.O_RDONLY)
+end = time.monotonic()
+while os.read(log, 4096):
+    if time.monotonic() > end:
+        time.sleep(0.4)
+        end = time.monotonic() + 1' "$work/log"
+    start --general-log --general-log-file="$work/log"
+    clients 4 "select n, '$(printf '%0400d' 1)' from t where id = %;" '' 0.002
+    ;;
+crowded)
+    start
+    for _ in $(seq $((4 * $(nproc)))); do load repeat paced 'select sum(n) from t;' '' 0; done
+    ;;
+*)
+    unknown
+    ;;
+esac
+profile "$server" mariadb "$@"

@@ -1,0 +1,120 @@
+#!/bin/bash
+# Reproduces a problem that a pattern of advice is about, on a private Redis, and prints what the report finds.
+#
+#   scripts/patterns/redis.sh PROBLEM [SECONDS] [-- OPTIONS OF ATTACH]        (problems: the cases below)
+#
+# common.sh has the variables that it reads. As root.
+. "$(dirname "$0")/common.sh"
+
+start() { # NUMBER OF KEYS, SETTING..
+    local keys=$1
+    shift
+    port=$(free_port)
+    redis-server --bind 127.0.0.1 --port "$port" --dir "$work" --save '' "$@" >"$work/server.log" &
+    server=$!
+    await redis-cli -p "$port" ping
+    each "$keys" "redis.call('set', 'key:' .. i, string.rep('x', 40))"
+}
+
+redis() { redis-cli -p "$port" "$@"; }
+
+# Runs a line of Lua for each number i up to a limit.
+each() { redis eval "for i = 1, $1 do $2 end" 0 >/dev/null; }
+
+# Sets many small keys, in one stream.
+fill() { # NUMBER [OPTIONS OF SET]
+    seq "$1" | sed "s/.*/set small:& 0123456789 ${2:-}/" | redis --pipe >/dev/null
+}
+
+# Requests a few thousandths of a second apart, from each of some clients.
+clients() { for _ in $(seq "$1"); do load repeat paced; done; }
+paced() {
+    python3 -c 'import random, socket, sys, time
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+while True:
+    s.sendall(b"%s key:%d %s\r\n" % ((b"GET", random.randint(1, 1000), b"") if random.random() < 0.5 else (b"SET", random.randint(1, 100000), b"y" * 40)))
+    s.recv(4096)
+    time.sleep(0.002)' "$port"
+}
+
+case $problem in
+keys)
+    start 400000
+    scan() { redis keys 'nothing*'; sleep 0.5; }
+    load repeat scan
+    clients 6
+    ;;
+sort)
+    start 1000
+    each 200000 "redis.call('rpush', 'list', i * 7919 % 200000)"
+    sort() { redis sort list limit 0 1; sleep 0.5; }
+    load repeat sort
+    clients 6
+    ;;
+script)
+    start 1000
+    compute() { redis eval 'local sum = 0; for i = 1, 3000000 do sum = sum + i end; return sum' 0; sleep 0.5; }
+    load repeat compute
+    clients 6
+    ;;
+large)
+    start 1000
+    each 60 "for member = 1, 60000 do redis.call('sadd', 'large:' .. i, member) end"
+    drop() { for set in $(seq 60); do redis del "large:$set"; sleep 0.3; done; }
+    load drop
+    clients 6
+    ;;
+flush)
+    start 1000
+    empty() { fill 300000; redis flushall sync; sleep 0.5; }
+    load repeat empty
+    clients 6
+    ;;
+save)
+    start 300000
+    save() { redis save; sleep 1; }
+    load repeat save
+    clients 6
+    ;;
+fork)
+    start 2000000
+    save() { redis bgsave; sleep 1; }
+    load repeat save
+    clients 6
+    ;;
+append-only)
+    start 1000 --appendonly yes --appendfsync always
+    clients 6
+    ;;
+expiry)
+    start 1000
+    expire() { fill 300000 'px 1500'; sleep 3; }
+    load repeat expire
+    clients 4
+    ;;
+eviction)
+    start 1000 --maxmemory 60mb --maxmemory-policy allkeys-lru
+    fill 600000
+    # Each large value puts out many small ones.
+    large() { head -c 20000000 /dev/zero | redis -x set large; redis del large; fill 100000; sleep 0.2; }
+    load repeat large
+    clients 4
+    ;;
+publish)
+    start 1000
+    load python3 -c 'import socket, sys, time
+subscribers = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(800)]
+for one in subscribers:
+    one.sendall(b"SUBSCRIBE news\r\n")
+while True:
+    for one in subscribers:
+        one.recv(65536)' "$port"
+    tell() { redis publish news "$(printf '%02000d' 1)"; sleep 0.1; }
+    load repeat tell
+    clients 4
+    ;;
+*)
+    unknown
+    ;;
+esac
+profile "$server" redis "$@"
