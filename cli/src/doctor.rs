@@ -101,7 +101,9 @@ fn of_process(pid: i32) -> (Vec<(&'static str, Finding)>, ExitCode) {
 /// Whether methods of Java can be profiled; empty where the process runs no Java.
 fn of_java(pid: i32) -> Option<Finding> {
     jvm::recognise(pid).ok()??;
-    Some(match jvm::check(pid) {
+    let agent = Agent::find().and_then(|agent| agent.path());
+    let agent = agent.unwrap_or_else(|_| PathBuf::from(evenkeel_session::agent::file_name()));
+    Some(match jvm::check(pid, &agent) {
         Ok(()) => Good("they can be profiled: --interval package.Class.method".to_owned()),
         Err(why) => Missing(why.to_string()),
     })

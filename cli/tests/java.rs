@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::java::{compile_with, jdks};
+use support::build::agent;
+use support::java::{compile_with, jdks, version};
 use support::run::{Place, eventually, finish, finish_hearing, has_opened_all};
 
 const INTERVAL: &str = "Planted.handle";
@@ -518,6 +519,68 @@ fn unprofilable_methods_are_refused_with_a_remedy() {
     }
 }
 
+/// Options with which a JVM takes no agents while it runs.
+const FORBIDDING: [&str; 2] = [
+    "-XX:+DisableAttachMechanism",
+    "-XX:-EnableDynamicAgentLoading",
+];
+
+#[test]
+fn a_command_that_forbids_agents_to_come_later_starts_with_this_one() {
+    for (jdk, option) in jdks()
+        .iter()
+        .flat_map(|jdk| FORBIDDING.map(|option| (jdk, option)))
+    {
+        let place = Place::new();
+        compile(&place, jdk);
+        let words = ["profile", "--for", "3s", "--interval", INTERVAL];
+        let words = words.into_iter().chain(["--json", "run.json", "--"]);
+        let mut command = place.evenkeel(words);
+        command
+            .arg(jdk.join("bin/java"))
+            .args([option, "-Xmx64m", "-cp", ".", "Planted"])
+            .env("UNTIL", place.file("enough"))
+            .env("TIMES", place.file("times"));
+        let run = finish(command.spawn().unwrap()).ended(0);
+        let tree = &place.json("run.json")["tree"];
+        assert!(child(tree, "locked").is_some(), "{option}: {run:?}");
+    }
+}
+
+#[test]
+fn a_jvm_that_was_started_with_the_agent_need_not_permit_others() {
+    for (jdk, option) in jdks()
+        .iter()
+        .flat_map(|jdk| FORBIDDING.map(|option| (jdk, option)))
+    {
+        let place = Place::new();
+        compile(&place, jdk);
+        let with = |options: &[&str]| {
+            let mut command = java(&place, jdk, &[]);
+            command.env("JDK_JAVA_OPTIONS", options.join(" "));
+            Running::start(command)
+        };
+        let attach = |running: &Running| {
+            let pid = running.child.id().to_string();
+            let words = ["attach", &pid, "--for", "2s", "--interval", INTERVAL];
+            finish(place.evenkeel(words).spawn().unwrap())
+        };
+        // What is refused says how it is permitted.
+        let running = with(&[option]);
+        let refused = attach(&running).ended(2);
+        refused.said(&[option, "-agentpath:", "libevenkeel_agent.so"]);
+        running.end(&place);
+        std::fs::remove_file(place.file("enough")).unwrap();
+        let running = with(&[option, &format!("-agentpath:{}", agent().display())]);
+        attach(&running).ended(0);
+        attach(&running).ended(0);
+        let socket = format!("/tmp/.evenkeel_java_pid{}", running.child.id());
+        assert!(Path::new(&socket).exists());
+        running.end(&place);
+        assert!(!Path::new(&socket).exists());
+    }
+}
+
 #[test]
 fn intervals_on_virtual_threads_are_refused_by_name() {
     for jdk in jdks() {
@@ -535,13 +598,4 @@ fn intervals_on_virtual_threads_are_refused_by_name() {
         run.said(&["on virtual threads", "platform threads"]);
         running.end(&place);
     }
-}
-
-/// The major version of a JDK.
-fn version(jdk: &Path) -> Option<u32> {
-    let release = std::fs::read_to_string(jdk.join("release")).ok()?;
-    let version = release
-        .lines()
-        .find_map(|line| line.strip_prefix("JAVA_VERSION=\""))?;
-    version.split(['.', '"', '-']).next()?.parse().ok()
 }

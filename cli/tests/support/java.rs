@@ -49,3 +49,12 @@ pub fn jars(subject: &str) -> Option<String> {
     let jars = cache.join("jvm").join(subject);
     jars.is_dir().then(|| format!("{}/*", jars.display()))
 }
+
+/// The major version of a JDK.
+pub fn version(jdk: &Path) -> Option<u32> {
+    let release = std::fs::read_to_string(jdk.join("release")).ok()?;
+    let version = release
+        .lines()
+        .find_map(|line| line.strip_prefix("JAVA_VERSION=\""))?;
+    version.split(['.', '"', '-']).next()?.parse().ok()
+}

@@ -2,7 +2,7 @@
 //!
 //! The JVM calls the agent on a separate thread (`Agent_OnAttach`). The agent connects to the session's socket and
 //! answers message by message. It returns at [`Request::Done`] or when the session is gone. The agent adds no thread
-//! to the JVM.
+//! to the JVM, unless this was started with it. Then the agent has a socket of its own ([`OWN_SOCKET`]).
 //!
 //! A message is its length, a byte for its kind, and its fields. Numbers are little-endian; texts and lists have
 //! their length before them. Class files, names and descriptors are as in the JVM: names with slashes, in modified
@@ -33,6 +33,9 @@ pub const CALIBRATION_PROBE: u32 = JAVA_PROBES_MAX as u32 - 1;
 
 /// The class that has the probes' methods, a part of the module `java.base`.
 pub const HELPER_CLASS: &str = "java/lang/EvenkeelProbe";
+
+/// Name of the agent's own socket in the JVM's `/tmp`, without the number of the process.
+pub const OWN_SOCKET: &str = ".evenkeel_java_pid";
 
 /// Longest message; a longer one does not come from evenkeel.
 pub const MESSAGE_MAX: usize = 64 << 20;

@@ -8,13 +8,14 @@
 //! Java     >  helper class     probes     a call or an interval is entered and left  (stack: those in flight)
 //!                              keyed      intervals that move from thread to thread
 //!                              switches   which probes are on   (labels: the text of an interval's label)
+//! the JVM  >  Agent_OnLoad     own_socket  a thread that takes the session's requests where the JVM takes none
 //! the JVM  >  events           waits  pauses   what threads wait for, and stops of all   (reserved: their probes)
 //! the C library   library_waits   what native methods wait for
 //! vm       functions of JNI and JVMTI      environment   the agent's own
 //! ```
 //!
 //! The session rewrites class files, so that little of the work runs here. Everything but the probes runs on the
-//! JVM's thread that serves attaching; the agent has no thread. A session that disappears lets its lease run out: the
+//! JVM's thread that serves attaching. The agent has a thread only where the JVM was started with it. A session that disappears lets its lease run out: the
 //! next call of any probe then turns all off. The next session restores the rewritten classes.
 
 mod calibrating;
@@ -28,6 +29,7 @@ mod keyed;
 mod labels;
 pub mod library_waits;
 mod link;
+mod own_socket;
 mod pauses;
 mod probes;
 mod reserved;
@@ -80,6 +82,30 @@ pub unsafe extern "system" fn Agent_OnAttach(
         Ok(()) => 0,
         Err(_) => FAILED,
     }
+}
+
+/// The function that the JVM calls first where it is started with the agent.
+///
+/// # Safety
+/// The JVM's arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnLoad(
+    vm: *mut c_void,
+    _options: *const c_char,
+    _reserved: *mut c_void,
+) -> i32 {
+    // An agent that fails here would end the JVM.
+    own_socket::open_later(Vm(vm));
+    0
+}
+
+/// The function that the JVM calls at its end.
+///
+/// # Safety
+/// The JVM's argument.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnUnload(_vm: *mut c_void) {
+    own_socket::close();
 }
 
 /// Native method of the helper class.

@@ -60,6 +60,29 @@ impl Jni {
         unsafe { call!(self.0, 4, () -> i32,) as u32 >> 16 }
     }
 
+    /// The virtual machine.
+    pub fn vm(self) -> Option<Vm> {
+        let mut vm = ptr::null_mut();
+        // SAFETY: the JVM's table.
+        let refused = unsafe { call!(self.0, 219, (*mut *mut c_void) -> i32, &raw mut vm) };
+        (refused == 0 && !vm.is_null()).then_some(Vm(vm))
+    }
+
+    /// An object of class `Thread` that has not been started.
+    pub fn new_thread(self, name: &CStr) -> Option<Object> {
+        let class = self.find_class(c"java/lang/Thread")?;
+        // SAFETY: the JVM's table; a constructor that takes a string, which is the only argument.
+        let thread = unsafe {
+            let constructor = call!(self.0, 33, (Object, *const c_char, *const c_char) -> MethodId,
+                class, c"<init>".as_ptr(), c"(Ljava/lang/String;)V".as_ptr());
+            let constructor = self.without_exception(constructor)?;
+            let name = call!(self.0, 167, (*const c_char) -> Object, name.as_ptr());
+            let name = self.without_exception(name)? as u64;
+            call!(self.0, 30, (Object, MethodId, *const u64) -> Object, class, constructor, &raw const name)
+        };
+        self.without_exception(thread)
+    }
+
     /// Defines a class in the boot loader.
     pub fn define_class(self, name: &CStr, bytes: &[u8]) -> Option<Object> {
         // SAFETY: the JVM's table; the bytes are read during the call.
@@ -267,6 +290,8 @@ pub struct Jvmti(pub *mut c_void);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum VmEvent {
+    /// The JVM has initialised itself.
+    Started = 50,
     /// A class is loaded, or loaded again ([`ClassHook`]). HotSpot hears no single thread for this event.
     ClassFileLoad = 54,
     /// A thread begins `Object.wait`.
@@ -297,6 +322,10 @@ pub type ClassHook = unsafe extern "system" fn(
     new_bytes: *mut *mut u8,
 );
 
+/// The function of a thread of the agent's.
+pub type ThreadFunction =
+    unsafe extern "system" fn(jvmti: *mut c_void, jni: *mut c_void, argument: *mut c_void);
+
 /// Numbers of events: the first and the last that has a function.
 const EVENTS: core::ops::RangeInclusive<usize> = 50..=82;
 /// `can_retransform_classes` and `can_retransform_any_class`, counted from 0.
@@ -311,6 +340,14 @@ impl Jvmti {
         callbacks: impl Iterator<Item = (VmEvent, *const c_void)>,
     ) -> Result<(), i32> {
         self.add_capabilities(RETRANSFORMS)?;
+        self.set_callbacks(callbacks)
+    }
+
+    /// Sets the functions for events. The JVM's error.
+    pub fn set_callbacks(
+        self,
+        callbacks: impl Iterator<Item = (VmEvent, *const c_void)>,
+    ) -> Result<(), i32> {
         let mut table = [ptr::null::<c_void>(); *EVENTS.end() - *EVENTS.start() + 1];
         for (event, function) in callbacks {
             table[event as usize - EVENTS.start()] = function;
@@ -335,6 +372,15 @@ impl Jvmti {
         let (mode, event) = (i32::from(hear), event as i32);
         // SAFETY: the JVM's table.
         unsafe { call!(self.0, 1, (i32, i32, Object) -> i32, mode, event, ptr::null_mut()) };
+    }
+
+    /// Starts a thread of the agent's, a daemon to Java, which calls `function` with `argument`.
+    pub fn run_thread(self, thread: Object, function: ThreadFunction, argument: *mut c_void) {
+        const PRIORITY: i32 = 5;
+        // SAFETY: the JVM's table.
+        unsafe {
+            call!(self.0, 11, (Object, ThreadFunction, *mut c_void, i32) -> i32, thread, function, argument, PRIORITY)
+        };
     }
 
     /// The calling thread.

@@ -3,19 +3,18 @@
 
 use crate::error::Refused;
 
-/// Refuses all but success.
-pub(crate) fn check(pid: i32, answer: &str) -> Result<(), Refused> {
+/// Refuses all but success. `library`: the agent's, as the JVM sees it.
+pub(crate) fn check(pid: i32, answer: &str, library: &str) -> Result<(), Refused> {
     let (status, text) = answer.split_once('\n').unwrap_or((answer, ""));
     let text = text.trim();
     if status.trim() == "0" && matches!(text, "" | "0" | "return code: 0") {
         return Ok(());
     }
     if text.contains("Dynamic agent loading is not enabled") {
-        let why = "its option -XX:-EnableDynamicAgentLoading forbids it; start it without";
-        return Err(Refused::Unfit {
-            pid,
-            why: why.into(),
-        });
+        let why = format!(
+            "its option -XX:-EnableDynamicAgentLoading forbids it; start it without, or with the agent: -agentpath:{library}"
+        );
+        return Err(Refused::Unfit { pid, why });
     }
     let why = match text.strip_prefix("return code: ") {
         Some(code) => format!("the agent in the JVM ended with code {code}"),
@@ -35,7 +34,7 @@ mod tests {
     #[test]
     fn only_success_is_success() {
         for fine in ["0\nreturn code: 0\n", "0\n0\n", "0\n"] {
-            assert!(check(1, fine).is_ok(), "{fine:?}");
+            assert!(check(1, fine, "a.so").is_ok(), "{fine:?}");
         }
         for (answer, told) in [
             ("0\nreturn code: 7\n", "code 7"),
@@ -47,7 +46,7 @@ mod tests {
                 "EnableDynamicAgentLoading forbids it",
             ),
         ] {
-            let error = check(1, answer).expect_err(answer).to_string();
+            let error = check(1, answer, "a.so").expect_err(answer).to_string();
             assert!(error.contains(told), "{error}");
         }
     }

@@ -6,6 +6,8 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use evenkeel_wire::jvm::OWN_SOCKET;
+
 use crate::error::Refused;
 use crate::{permission, process};
 
@@ -59,6 +61,11 @@ impl Directory {
     /// The JVM's socket, whether it is there or not.
     pub(crate) fn socket(&self) -> PathBuf {
         Self::path(&self.tmp, &format!(".java_pid{}", self.own_pid))
+    }
+
+    /// The socket of an agent that the JVM was started with, whether it is there or not.
+    pub(crate) fn agents_socket(&self) -> PathBuf {
+        Self::path(&self.tmp, &format!("{OWN_SOCKET}{}", self.own_pid))
     }
 
     /// Leaves the file that has the JVM open its socket at the next SIGQUIT.

@@ -1,16 +1,29 @@
 //! Which Java virtual machine a process runs, and whether it lets itself be attached to.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use memmap2::Mmap;
 use object::{Object as _, ObjectSection as _};
 
+use super::files::Directory;
 use crate::error::Refused;
 use crate::permission;
 use crate::process::{self, file_name};
 
 /// Versions before this one have another form of the protocol's answers, and refuse root.
 const OLDEST: u32 = 11;
+
+/// Options that keep agents out, and those that let them in.
+const FLAGS: [(&str, &str); 2] = [
+    ("-XX:+DisableAttachMechanism", "-XX:-DisableAttachMechanism"),
+    (
+        "-XX:-EnableDynamicAgentLoading",
+        "-XX:+EnableDynamicAgentLoading",
+    ),
+];
 
 /// A kind of Java virtual machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,27 +109,61 @@ fn is_native_image(pid: i32) -> bool {
         .any(|section| section.name() == Ok(".svm_heap"))
 }
 
-/// Refuses what cannot be attached to, by its name.
-pub(crate) fn check(pid: i32, kind: &JvmKind) -> Result<(), Refused> {
+/// Refuses what cannot be attached to, by its name. `library`: the agent's.
+pub(crate) fn check(pid: i32, kind: &JvmKind, library: &Path) -> Result<(), Refused> {
     let why = match kind {
-        JvmKind::OpenJ9 => Some(
+        JvmKind::OpenJ9 => {
             "it runs OpenJ9, whose way of attaching is another; run the program on a HotSpot JVM, or profile its native code"
-                .to_owned(),
-        ),
-        JvmKind::NativeImage => Some(
-            "it is a native image of GraalVM, which has no classes left to rewrite; profile it as a native program: its functions are symbols"
-                .to_owned(),
-        ),
-        JvmKind::HotSpot { version: Some(version) } if *version < OLDEST => {
-            Some(format!("it runs Java {version}, and {OLDEST} is the oldest version that is supported; use a newer JVM"))
+                .to_owned()
         }
-        JvmKind::HotSpot { .. } => forbidding_option(&options(pid)).map(|(forbids, permits)| {
-            format!(
-                "its option {forbids} forbids it; start it without, or with _JAVA_OPTIONS={permits} in its environment, which overrides it"
-            )
-        }),
+        JvmKind::NativeImage => {
+            "it is a native image of GraalVM, which has no classes left to rewrite; profile it as a native program: its functions are symbols"
+                .to_owned()
+        }
+        JvmKind::HotSpot { version: Some(version) } if *version < OLDEST => {
+            format!("it runs Java {version}, and {OLDEST} is the oldest version that is supported; use a newer JVM")
+        }
+        JvmKind::HotSpot { .. } => return check_options(pid, library),
     };
-    why.map_or(Ok(()), |why| Err(Refused::Unfit { pid, why }))
+    Err(Refused::Unfit { pid, why })
+}
+
+/// Refuses a JVM that takes no agents now, and was not started with this one.
+fn check_options(pid: i32, library: &Path) -> Result<(), Refused> {
+    let options = options(pid);
+    let Some((forbids, permits)) = forbidding_option(&options) else {
+        return Ok(());
+    };
+    if UnixStream::connect(Directory::of(pid)?.agents_socket()).is_ok() {
+        return Ok(());
+    }
+    if has_agent(&options, library) {
+        return Err(Refused::Failed {
+            pid,
+            why: "the agent that it was started with does not answer. It may be just starting: try again".into(),
+        });
+    }
+    let why = format!(
+        "its option {forbids} forbids it; start it without, or with _JAVA_OPTIONS={permits} in its environment, which overrides it, \
+         or with the agent: -agentpath:{}",
+        library.display()
+    );
+    Err(Refused::Unfit { pid, why })
+}
+
+/// Whether an option starts the JVM with a library of the agent's name.
+fn has_agent(options: &[String], library: &Path) -> bool {
+    let mut paths = options
+        .iter()
+        .filter_map(|option| option.strip_prefix("-agentpath:"));
+    paths.any(|path| Path::new(path).file_name() == library.file_name())
+}
+
+/// Whether a word of a command, or a variable of its environment, has an option that forbids agents to come later.
+#[must_use]
+pub fn forbids_agents(text: &OsStr) -> bool {
+    let text = text.to_string_lossy();
+    FLAGS.iter().any(|(forbids, _)| text.contains(forbids))
 }
 
 /// The options of the JVM: those of its command line, and of the variables that it reads.
@@ -151,13 +198,6 @@ fn options(pid: i32) -> Vec<String> {
 
 /// The option that keeps agents out, if the last of its kind does, and the one that lets them in.
 fn forbidding_option(options: &[String]) -> Option<(&'static str, &'static str)> {
-    const FLAGS: [(&str, &str); 2] = [
-        ("-XX:+DisableAttachMechanism", "-XX:-DisableAttachMechanism"),
-        (
-            "-XX:-EnableDynamicAgentLoading",
-            "-XX:+EnableDynamicAgentLoading",
-        ),
-    ];
     FLAGS.into_iter().find(|(forbids, permits)| {
         let last = options
             .iter()
@@ -169,7 +209,7 @@ fn forbidding_option(options: &[String]) -> Option<(&'static str, &'static str)>
 
 #[cfg(test)]
 mod tests {
-    use super::{JvmKind, forbidding_option, of_libraries, release_version};
+    use super::*;
 
     #[test]
     fn virtual_machines_are_known_by_their_libraries() {
@@ -197,6 +237,23 @@ mod tests {
     }
 
     #[test]
+    fn virtual_machines_of_other_kinds_are_refused_by_name() {
+        let refused = |kind: &JvmKind| {
+            let error = check(1, kind, Path::new("agent.so")).expect_err("it is refused");
+            error.to_string()
+        };
+        let old = JvmKind::HotSpot { version: Some(8) };
+        for (kind, said) in [
+            (&old, ["Java 8", "use a newer JVM"]),
+            (&JvmKind::OpenJ9, ["OpenJ9", "on a HotSpot JVM"]),
+            (&JvmKind::NativeImage, ["native image", "native program"]),
+        ] {
+            let text = refused(kind);
+            assert!(said.iter().all(|word| text.contains(word)), "{text}");
+        }
+    }
+
+    #[test]
     fn versions_are_those_of_the_release_file() {
         assert_eq!(
             release_version("IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"17.0.15\"\n"),
@@ -219,5 +276,18 @@ mod tests {
         let no_agents = "-XX:-EnableDynamicAgentLoading";
         assert_eq!(forbidding(&[no_agents]), Some(no_agents));
         assert_eq!(forbidding(&["-cp", "x", "Main"]), None);
+    }
+
+    #[test]
+    fn agents_that_come_with_the_jvm_are_known_by_their_file() {
+        let library = Path::new("/opt/libevenkeel_agent.so");
+        let has = |option: &str| has_agent(&[option.to_owned()], library);
+        assert!(has("-agentpath:/usr/lib/libevenkeel_agent.so"));
+        assert!(!has("-agentpath:/usr/lib/libjdwp.so"));
+        assert!(!has("-Dfile=libevenkeel_agent.so"));
+        assert!(forbids_agents(OsStr::new(
+            "-Xmx1g -XX:+DisableAttachMechanism"
+        )));
+        assert!(!forbids_agents(OsStr::new("-XX:-DisableAttachMechanism")));
     }
 }

@@ -1,4 +1,5 @@
-//! The JVM's socket: opened at our request, and asked by version 1 of its protocol, which all versions have.
+//! The JVM's socket: opened at our request, and asked by version 1 of its protocol, which all versions have. An agent
+//! that the JVM was started with has a socket of its own, with the same protocol.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -20,8 +21,10 @@ const ARGUMENT_MAX: usize = 1024;
 pub(crate) fn connect(directory: &Directory, started: u64) -> Result<UnixStream, Refused> {
     let pid = directory.pid;
     let path = directory.socket();
-    if let Ok(socket) = UnixStream::connect(&path) {
-        return Ok(socket);
+    for path in [&directory.agents_socket(), &path] {
+        if let Ok(socket) = UnixStream::connect(path) {
+            return Ok(socket);
+        }
     }
     let _trigger = directory.leave_trigger()?;
     if !catches_quit(pid) {
@@ -54,7 +57,7 @@ pub(crate) fn connect(directory: &Directory, started: u64) -> Result<UnixStream,
     Err(Refused::Failed {
         pid,
         why: format!(
-            "the JVM did not open its socket within {} s: it is stopped, or a file of options has -XX:+DisableAttachMechanism. Continue it, or start it without that option",
+            "the JVM did not open its socket within {} s: it is stopped, or a file of options has -XX:+DisableAttachMechanism. Continue it, or start it without that option, or with the agent (-agentpath)",
             OPENS_WITHIN.as_secs()
         ),
     })

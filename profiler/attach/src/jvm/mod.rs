@@ -25,7 +25,7 @@ use std::path::Path;
 use crate::error::Refused;
 use crate::process;
 
-pub use kind::{JvmKind, recognise};
+pub use kind::{JvmKind, forbids_agents, recognise};
 pub use visits::{Jvm, send_descriptor};
 
 /// Has the JVM load an agent library, and call its `Agent_OnAttach` with `options`.
@@ -38,7 +38,7 @@ pub use visits::{Jvm, send_descriptor};
 /// Says why the JVM cannot be attached to, or what it answered, and what to do.
 pub fn load(pid: i32, library: &Path, options: &str) -> Result<(), Refused> {
     let started = process::started(pid).ok_or(Refused::Gone { pid })?;
-    expect_hotspot(pid)?;
+    expect_hotspot(pid, library)?;
     let directory = files::Directory::of(pid)?;
     let library = files::Opened::open(pid, library)?;
     let user = identity::User::of(pid)?;
@@ -48,25 +48,25 @@ pub fn load(pid: i32, library: &Path, options: &str) -> Result<(), Refused> {
     })
 }
 
-/// Refuses all but a HotSpot JVM that lets itself be attached to, as far as its options and its user tell.
+/// Refuses all but a HotSpot JVM that lets itself be attached to, as far as its options and its user tell. `library`: the agent's.
 ///
 /// # Errors
 /// Says why, and what to do.
-pub fn check(pid: i32) -> Result<(), Refused> {
-    expect_hotspot(pid)?;
+pub fn check(pid: i32, library: &Path) -> Result<(), Refused> {
+    expect_hotspot(pid, library)?;
     let user = identity::User::of(pid)?;
     user.run(|| Ok(()))
 }
 
-/// Refuses all but a HotSpot JVM that can be attached to.
-fn expect_hotspot(pid: i32) -> Result<(), Refused> {
+/// Refuses all but a HotSpot JVM that can be attached to, or that was started with the agent.
+fn expect_hotspot(pid: i32, library: &Path) -> Result<(), Refused> {
     let Some(jvm) = recognise(pid)? else {
         return Err(Refused::Unfit {
             pid,
             why: "it runs no Java virtual machine".into(),
         });
     };
-    kind::check(pid, &jvm)
+    kind::check(pid, &jvm, library)
 }
 
 /// Has the JVM load the library at this path, as the JVM sees it, if it has not, and call it.
@@ -80,5 +80,5 @@ fn call(
     let answer = listener::ask(socket, &["load", library, "true", options]);
     let answer =
         answer.map_err(|error| files::failed(directory.pid, "its answer did not come", &error))?;
-    answer::check(directory.pid, &answer)
+    answer::check(directory.pid, &answer, library)
 }

@@ -49,7 +49,7 @@ impl Jvm {
     /// As for [`super::load`].
     pub fn prepare(pid: i32, library: &Path) -> Result<Jvm, Refused> {
         let started = process::started(pid).ok_or(Refused::Gone { pid })?;
-        super::expect_hotspot(pid)?;
+        super::expect_hotspot(pid, library)?;
         let directory = Directory::of(pid)?;
         let library = Opened::open(pid, library)?;
         let user = User::of(pid)?;

@@ -1,10 +1,11 @@
 //! The command or process, and the Java virtual machine in it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
-use evenkeel_attach::jvm::{Jvm, JvmKind, recognise};
+use evenkeel_attach::jvm::{Jvm, JvmKind, forbids_agents, recognise};
 use evenkeel_attach::{Refused, namespace, process};
 use evenkeel_intervals::spec::{IntervalSpec, Role};
 
@@ -13,7 +14,7 @@ use super::problem::Problem;
 use super::session::{JvmTarget, Session};
 use crate::agent::Agent;
 use crate::error::Error;
-use crate::launch;
+use crate::launch::{self, CommandLine};
 use crate::profile::records::Records;
 use crate::profile::run::Run;
 use crate::profile::{Event, IntervalSelector, Observer, Planting, Settings, Subject};
@@ -94,7 +95,7 @@ pub(super) fn start<'a>(
         }
         (Subject::Process(pid), None) => return Err(Refused::Gone { pid: *pid }.into()),
         (Subject::Command(command), _) => {
-            let mut target = launch::Target::start_plain(command)?;
+            let mut target = launch::Target::start_plain(&with_agent(command, &agent))?;
             observer.event(&Event::Started { pid: target.pid() });
             let jvm = match await_jvm(&mut target, &agent, interrupted) {
                 Ok(jvm) => jvm,
@@ -153,10 +154,33 @@ fn check(settings: &Settings) -> Result<(), Problem> {
     }
 }
 
+/// The variable whose options every JVM reads first.
+const OPTIONS: &str = "JAVA_TOOL_OPTIONS";
+
+/// The command. Where its words or its environment forbid agents to come later, the JVM starts with the agent.
+fn with_agent(command: &CommandLine, agent: &Path) -> CommandLine {
+    let mut command = command.clone();
+    let inherited = std::env::vars_os().map(|(_, value)| value);
+    let given = command.variables.iter().map(|(_, value)| value.clone());
+    let mut texts = command.words.iter().cloned().chain(inherited).chain(given);
+    if texts.any(|text| forbids_agents(&text)) {
+        let is_options = |(name, _): &&(OsString, OsString)| *name == OPTIONS;
+        let given = command.variables.iter().rfind(is_options);
+        let given = given.map(|(_, value)| value.clone());
+        let mut options = given
+            .or_else(|| std::env::var_os(OPTIONS))
+            .unwrap_or_default();
+        options.push(" -agentpath:");
+        options.push(agent);
+        command.variables.push((OPTIONS.into(), options));
+    }
+    command
+}
+
 /// Waits until the command's JVM can be attached to, and loads the agent.
 fn await_jvm(
     target: &mut launch::Target,
-    agent: &std::path::Path,
+    agent: &Path,
     interrupted: &AtomicBool,
 ) -> Result<Jvm, Error> {
     let began = Instant::now();
