@@ -4,7 +4,8 @@
 //! leads to it when another thread takes the object up. A task may be put into a queue again while a thread works on it: this begins another
 //! interval.
 //!
-//! A thread that works on an interval has its calls in flight on its [`JavaStack`], as in an interval that stays on its thread.
+//! A thread that works on an interval has its calls in flight on its [`JavaStack`], as in an interval that stays on its thread. An interval
+//! that is not recorded is followed to its end as well: its latency counts, and samples of stacks show it.
 
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use std::collections::{HashMap, VecDeque};
@@ -35,6 +36,10 @@ struct InFlight {
     key: u64,
     /// How many began before.
     number: u64,
+    /// When it began, ticks.
+    begun: u64,
+    /// It is recorded, and not only counted.
+    is_recorded: bool,
     /// A thread has begun to work on it.
     is_taken: bool,
 }
@@ -61,7 +66,7 @@ fn with<R>(identity: u64, work: impl FnOnce(&mut Part) -> R) -> Option<R> {
 }
 
 /// Gives an object's interval a key. Where too many are in flight, the older half is not known any more: most of them will never end.
-fn add(identity: u64) -> u64 {
+fn add(identity: u64, begun: u64) -> u64 {
     let number = 1 + LAST.fetch_add(1, Relaxed);
     let key = local(number);
     with(identity, |part| {
@@ -75,6 +80,8 @@ fn add(identity: u64) -> u64 {
         let interval = InFlight {
             key,
             number,
+            begun,
+            is_recorded: true,
             is_taken: false,
         };
         part.entry(identity).or_default().push_back(interval);
@@ -82,32 +89,42 @@ fn add(identity: u64) -> u64 {
     key
 }
 
-/// Takes up an object: the key of the first of its intervals that no thread works on, else of its first one; 0 without any. And whether
-/// the calling thread is the first to work on this interval.
-fn take_up(identity: u64) -> (u64, bool) {
+/// Takes up an object: the first of its intervals that no thread works on, else its first one. `is_taken` says whether another thread
+/// has begun to work on it.
+fn take_up(identity: u64) -> Option<InFlight> {
     let taken = with(identity, |part| {
         let intervals = part.get_mut(&identity)?;
         let fresh = intervals.iter().position(|interval| !interval.is_taken);
         let interval = intervals.get_mut(fresh.unwrap_or(0))?;
-        Some((
-            interval.key,
-            !std::mem::replace(&mut interval.is_taken, true),
-        ))
+        let taken = *interval;
+        interval.is_taken = true;
+        Some(taken)
     });
-    taken.flatten().unwrap_or((0, false))
+    taken.flatten()
 }
 
-/// The interval of this key is over.
-fn remove(identity: u64, key: u64) {
+/// The interval of this key is not recorded.
+fn count_only(identity: u64, key: u64) {
     with(identity, |part| {
-        let Some(intervals) = part.get_mut(&identity) else {
-            return;
-        };
-        intervals.retain(|interval| interval.key != key);
+        let intervals = part.get_mut(&identity).into_iter().flatten();
+        intervals
+            .filter(|interval| interval.key == key)
+            .for_each(|interval| interval.is_recorded = false);
+    });
+}
+
+/// The interval of this key is over: as it was.
+fn remove(identity: u64, key: u64) -> Option<InFlight> {
+    let removed = with(identity, |part| {
+        let intervals = part.get_mut(&identity)?;
+        let at = intervals.iter().position(|interval| interval.key == key)?;
+        let removed = intervals.remove(at);
         if intervals.is_empty() {
             part.remove(&identity);
         }
+        removed
     });
+    removed.flatten()
 }
 
 /// Enters the probe of a method that begins or ends intervals or works on them. The token, if there is something to leave.
@@ -165,7 +182,7 @@ pub fn enter(jni: Jni, number: u32, identity: u64) -> Option<i32> {
 
 /// An interval begins, and is put into a queue if the session wants to know of that.
 fn begin(identity: u64, is_queued: bool, now: u64) {
-    let key = add(identity);
+    let key = add(identity, now);
     let before = thread::current().work;
     annotations::begin_planned(key, now, LabelValue::None);
     let is_recorded = thread::current().work == key;
@@ -174,25 +191,29 @@ fn begin(identity: u64, is_queued: bool, now: u64) {
             groups::enqueue(ObjectKind::Task, key, now);
         }
         annotations::work_for(before, now);
-    } else {
+    } else if code_state::applied() == code_state::CHANGING {
         remove(identity, key);
+    } else {
+        count_only(identity, key);
     }
 }
 
-/// Turns the thread to the interval of an object. An interval that is not recorded is remembered, too: the object may begin another one
+/// Turns the thread to the interval of an object. An interval that is not known is remembered, too: the object may begin another one
 /// meanwhile. False where the thread works on too many, one inside of the other.
 fn turn(stack: &mut JavaStack, id: u32, identity: u64, now: u64) -> bool {
-    let (key, is_first) = take_up(identity);
-    annotations::work_for(key, now);
-    if key != 0 {
-        if is_first {
-            groups::dequeue(ObjectKind::Task, key, now);
-        }
+    let taken = take_up(identity);
+    let recorded = taken.filter(|interval| interval.is_recorded);
+    annotations::work_for(recorded.map_or(0, |interval| interval.key), now);
+    if let Some(interval) = recorded.filter(|interval| !interval.is_taken) {
+        groups::dequeue(ObjectKind::Task, interval.key, now);
+    }
+    if taken.is_some() {
         stack.open_for_work(id, now, pauses::ended());
     }
     stack.begin_work(Working {
         identity,
-        key,
+        key: taken.map_or(0, |interval| interval.key),
+        is_recorded: recorded.is_some(),
         depth: 0,
     })
 }
@@ -213,14 +234,24 @@ fn follow(stack: &mut JavaStack, id: u32, now: u64) -> Option<i32> {
 pub fn leave(stack: &mut JavaStack, depth: usize, now: u64) {
     while let Some(work) = stack.working().filter(|work| work.depth >= depth.max(1)) {
         stack.end_work();
-        if work.key != 0 {
-            remove(work.identity, work.key);
-            annotations::end_interval(work.key, now);
-            let outer = stack.working().map_or(0, |outer| outer.key);
-            if outer != 0 {
-                annotations::work_for(outer, now);
-            }
+        if let Some(interval) = remove(work.identity, work.key) {
+            end(interval, now);
         }
+        if let Some(outer) = stack.working().filter(|outer| outer.is_recorded) {
+            annotations::work_for(outer.key, now);
+        }
+    }
+}
+
+/// An interval is over.
+fn end(interval: InFlight, now: u64) {
+    if interval.is_recorded {
+        annotations::end_interval(interval.key, now);
+        return;
+    }
+    let thread = thread::current();
+    if rings::ensure(thread, arena::get()) {
+        rings::count_latency(thread, now.saturating_sub(interval.begun));
     }
 }
 
@@ -230,15 +261,18 @@ mod tests {
 
     #[test]
     fn an_object_that_is_queued_again_while_it_is_worked_on_is_another_interval() {
-        let first = add(7);
-        assert_eq!(take_up(7), (first, true));
-        let second = add(7);
+        let take_up = |identity| take_up(identity).map(|taken| (taken.key, taken.is_taken));
+        let first = add(7, 1);
+        assert_eq!(take_up(7), Some((first, false)));
+        let second = add(7, 2);
         assert_ne!(first, second);
-        remove(7, first);
-        assert_eq!(take_up(7), (second, true));
+        assert!(remove(7, first).is_some());
+        assert_eq!(take_up(7), Some((second, false)));
         // Another thread continues it.
-        assert_eq!(take_up(7), (second, false));
-        remove(7, second);
-        assert_eq!(take_up(7), (0, false));
+        assert_eq!(take_up(7), Some((second, true)));
+        count_only(7, second);
+        let ended = remove(7, second).expect("it is known");
+        assert!(!ended.is_recorded);
+        assert_eq!(take_up(7), None);
     }
 }

@@ -60,8 +60,10 @@ const WAITS_MAX: usize = 4;
 pub struct Working {
     /// Identity of its object.
     pub identity: u64,
-    /// Its key; 0: it is not recorded, or the work is for any interval.
+    /// Its key; 0: it is not known, or the work is for any interval.
     pub key: u64,
+    /// It is recorded, and not only counted.
+    pub is_recorded: bool,
     /// The depth of the call for whose time the thread works on it; 0: until it turns to another.
     pub depth: usize,
 }
@@ -72,6 +74,7 @@ impl Working {
         Working {
             identity: NO_OBJECT,
             key: 0,
+            is_recorded: false,
             depth: 0,
         }
     }

@@ -13,7 +13,8 @@ pub(super) fn said(warning: &Warning) -> String {
             total_ns,
         } => format!(
             "the Java virtual machine stood still {times} times so that probes could be planted or removed: {} in all at most, {} at a time. \
-             Native functions below Java methods are not timed by themselves: their time counts as their Java callers'",
+             Native functions below Java methods are not timed by themselves: their time counts as their Java callers'. \
+             Stacks of about a second chose the methods to time at each step: what only rare intervals call may be in their callers",
             duration(*total_ns as f64),
             duration(*longest_ns as f64)
         ),

@@ -20,6 +20,10 @@ use crate::profile::{Event, Observer};
 
 /// Time to wait for the interval's class if the user gives none.
 const CLASS_WITHIN: Duration = Duration::from_secs(10);
+/// The same for a command: a server may take long to start.
+const STARTED_CLASS_WITHIN: Duration = Duration::from_secs(120);
+/// Time to wait for the other classes of the interval below a command, once those are there without which there is none.
+const OTHERS_WITHIN: Duration = Duration::from_secs(30);
 /// Time for which the JVM of a command may refuse requests that it permits once it has started.
 const STARTS_WITHIN: Duration = Duration::from_secs(5);
 /// Interval of the requests.
@@ -90,20 +94,26 @@ impl Session<'_> {
         if self.settings.waits {
             self.begin_waits()?;
         }
-        let patience = self
-            .settings
-            .duration
-            .map_or(CLASS_WITHIN, |limit| limit.max(CLASS_WITHIN));
-        let began = Instant::now();
+        let patience = match self.target {
+            JvmTarget::Command(_) => STARTED_CLASS_WITHIN,
+            JvmTarget::Process { .. } => CLASS_WITHIN,
+        };
+        let patience = self.settings.duration.unwrap_or_default().max(patience);
+        let (began, mut found) = (Instant::now(), None);
         let names: Vec<String> = self.methods.iter().map(|one| one.class.clone()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let loaded = loop {
             let loaded = self.talk(|talk| talk.find(&names))?;
             let missing = self.missing(&loaded);
             if missing.is_empty() {
-                break loaded;
+                // A server that starts may load the others in a moment.
+                let found = *found.get_or_insert_with(Instant::now);
+                let starts = matches!(self.target, JvmTarget::Command(_));
+                if !starts || are_all(&names, &loaded) || found.elapsed() > OTHERS_WITHIN {
+                    break loaded;
+                }
             }
-            if began.elapsed() > patience {
+            if !missing.is_empty() && began.elapsed() > patience {
                 let seconds = patience.as_secs();
                 let class = dotted(names[0]);
                 return Err(match loaded.is_empty() {
@@ -452,6 +462,12 @@ impl Session<'_> {
             limit_ns: limit.as_nanos() as u64,
         })
     }
+}
+
+/// Whether all classes that were asked for are loaded.
+fn are_all(names: &[&str], loaded: &[Loaded]) -> bool {
+    let is_loaded = |name: &&str| loaded.iter().any(|class| names[class.name] == *name);
+    names.iter().all(is_loaded)
 }
 
 fn is_root(roots: &[(u32, String)], method: &Method) -> bool {

@@ -26,6 +26,11 @@ pub(super) fn may_open(class: &str) -> bool {
     !NEVER_OPENED.iter().any(|never| class.starts_with(never))
 }
 
+/// Whether so many stacks were seen that they say which methods are worth it.
+pub(super) fn are_enough(stacks: &Stacks) -> bool {
+    stacks.seen >= STACKS_FEW
+}
+
 /// The methods to open, most time first: those with at least this share that are not open yet, as long as there is `room` for probes.
 pub(super) fn next(
     stacks: &Stacks,
@@ -33,7 +38,7 @@ pub(super) fn next(
     share_min: f64,
     room: usize,
 ) -> Vec<(Rc<Method>, Caller)> {
-    if stacks.seen < STACKS_FEW {
+    if !are_enough(stacks) {
         return Vec::new();
     }
     let mut left = room;

@@ -15,7 +15,7 @@ use evenkeel_attach::process;
 use super::method::{LabelArgument, NamedMethod, Purpose};
 use super::plan::Plan;
 use super::problem::Problem;
-use super::search::BATCHES_MAX;
+use super::search::{self, BATCHES_MAX};
 use super::stacks::{Method, Stacks};
 use crate::error::Error;
 use crate::launch::{self, Ending};
@@ -196,7 +196,9 @@ impl<'a> Session<'a> {
             && self.may_open()
             && self.open_more(called.len(), interrupted, observer)?;
         let leads_on = opened || closed > 0;
-        if !leads_on && !self.rests && look.profile.intervals > 0 {
+        // A server that only just starts has few intervals, whose stacks say nothing.
+        let has_looked = search::are_enough(&self.stacks) || !self.may_open();
+        if !leads_on && !self.rests && has_looked && look.profile.intervals > 0 {
             self.rests = true;
             observer.event(&Event::Ranking {
                 profile: &look.profile,

@@ -64,3 +64,6 @@ pub(super) const AHEAD: Duration = Duration::from_millis(15);
 pub(super) const SETTLING: Duration = Duration::from_millis(10);
 /// Longest time between two windows. Guess: `windows_close_for_some_seconds_at_most`.
 pub(super) const CLOSED_MAX: Duration = Duration::from_secs(5);
+/// Longest time for which a window awaits the ends of open intervals. Guess:
+/// `intervals_that_never_end_close_no_window_for_ever`.
+pub(super) const CLOSING_MAX: Duration = Duration::from_secs(10);

@@ -4,6 +4,9 @@
 //! no further intervals are recorded, but the open ones are followed to their ends. Then, until the budget has
 //! recovered, intervals are only counted. The lengths vary at random, in step with nothing periodic.
 //!
+//! Some intervals never end: a request that is rejected, a task that nobody takes up. A window that has been closing for
+//! long is over, and those that were open then are awaited by no later one.
+//!
 //! A thread's calls are recorded from its next interval, wait or wake on, and a wake only while recording is on. So recording begins a
 //! little before the first interval is: what it waits for is then known from the start.
 //!
@@ -14,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_wire::Mode;
 
-use super::policy::{AHEAD, BETWEEN_BYPASSES, BYPASSED, CLOSED_MAX, OPEN, SETTLING};
+use super::policy::{AHEAD, BETWEEN_BYPASSES, BYPASSED, CLOSED_MAX, CLOSING_MAX, OPEN, SETTLING};
 
 /// All intervals, in 1/65536.
 const ALL: u32 = 65536;
@@ -42,6 +45,8 @@ pub struct SamplingWindows {
     /// Length of the window that has closed.
     was_open: Duration,
     bypass_next: Instant,
+    /// Open intervals whose ends are not awaited any more.
+    given_up: u64,
 }
 
 impl SamplingWindows {
@@ -54,6 +59,7 @@ impl SamplingWindows {
             until: now + OPEN,
             was_open: Duration::ZERO,
             bypass_next: now + BETWEEN_BYPASSES,
+            given_up: 0,
         }
     }
 
@@ -69,12 +75,16 @@ impl SamplingWindows {
     ) -> (Mode, u32) {
         // Half to one and a half times the mean.
         let vary = 0.5 + f64::from(random) / f64::from(u32::MAX);
+        self.given_up = self.given_up.min(in_flight);
+        if self.state == State::Closing && now >= self.until + CLOSING_MAX {
+            self.given_up = in_flight;
+        }
         match self.state {
             State::Open if now >= self.until => {
                 self.state = State::Closing;
                 self.until = now + SETTLING;
             }
-            State::Closing if in_flight == 0 && now >= self.until => {
+            State::Closing if in_flight <= self.given_up && now >= self.until => {
                 self.was_open = now.duration_since(self.opened);
                 if now >= self.bypass_next {
                     self.state = State::Bypassed;
@@ -141,6 +151,28 @@ mod tests {
         assert_eq!(at(850, 0), (Mode::Count, ALL));
         assert_eq!(at(950, 0), (Mode::Record, ALL), "a little ahead");
         assert_eq!(at(970, 0), (Mode::Record, 0));
+    }
+
+    /// One never ends. Further windows await only those that began in them.
+    #[test]
+    fn intervals_that_never_end_close_no_window_for_ever() {
+        let start = Instant::now();
+        let mut windows = SamplingWindows::new();
+        let mut at =
+            |ms, in_flight| windows.turn(start + Duration::from_millis(ms), 0, in_flight, || 2.0);
+        at(200, 2);
+        assert_eq!(at(10_200, 2), (Mode::Record, ALL));
+        assert_eq!(at(10_211, 2).0, Mode::IntervalsOnly, "two are given up");
+        assert_eq!(at(11_000, 2).0, Mode::Count);
+        at(20_000, 1);
+        assert_eq!(at(20_100, 1), (Mode::Record, 0));
+        at(20_300, 2);
+        assert_eq!(
+            at(20_400, 2),
+            (Mode::Record, ALL),
+            "one of this window is open"
+        );
+        assert_ne!(at(20_401, 1).0, Mode::Record);
     }
 
     /// A thousand times the budget in 200 ms would take 200 s to make up for.
