@@ -3,14 +3,18 @@
 
 mod support;
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::java::{compile_with, jars, jdks};
+use support::java::{compile_with, jars, jdks, version};
 use support::run::{Place, finish_hearing, has_opened_all};
 
 /// Time under load once all methods are opened.
 const AFTERWARDS: Duration = Duration::from_secs(5);
+
+/// Where the programs are.
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/java");
 
 /// A server with a cause.
 struct Case {
@@ -20,10 +24,42 @@ struct Case {
     program: &'static str,
     /// The preset.
     preset: &'static str,
-    /// Methods that name the cause. The finding is of one of them, or its holders are in one.
+    /// Methods or threads that name the cause. The finding is of such a method, its holders are in one, or its chain of waits leads to such
+    /// a thread.
     causes: &'static [&'static str],
     /// It is known what helps.
     has_advice: bool,
+    /// A file of options for the JVM, in `tests/java`.
+    options: Option<&'static str>,
+    /// The newest version of Java that it runs on, if not any.
+    newest: Option<u32>,
+}
+
+impl Case {
+    /// One that needs no options.
+    const PLAIN: Case = Case {
+        subject: "",
+        program: "",
+        preset: "",
+        causes: &[],
+        has_advice: false,
+        options: None,
+        newest: None,
+    };
+
+    fn runs_on(&self, jdk: &Path) -> bool {
+        self.newest
+            .is_none_or(|newest| version(jdk).is_some_and(|version| version <= newest))
+    }
+
+    /// Whether a finding names the cause.
+    fn is_named_by(&self, finding: &Value) -> bool {
+        let names = [&finding["function"], &finding["meanwhile"]["function"]];
+        let links = finding["chain"]["links"].as_array().into_iter().flatten();
+        let threads = links.filter_map(|link| link["thread"].as_str()?.split(" #").next());
+        let mut names = names.into_iter().filter_map(Value::as_str).chain(threads);
+        names.any(|name| self.causes.contains(&name))
+    }
 }
 
 fn finds(case: &Case) {
@@ -34,7 +70,7 @@ fn finds(case: &Case) {
         );
         return;
     };
-    for jdk in jdks() {
+    for jdk in jdks().into_iter().filter(|jdk| case.runs_on(jdk)) {
         let place = Place::new();
         compile_with(&place, &jdk, &format!("{}.java", case.program), &jars);
         let mut command = place.evenkeel(["profile", "--waits", "--preset", case.preset]);
@@ -42,6 +78,7 @@ fn finds(case: &Case) {
         command
             .args(["--sampling", "all", "--json", "run.json", "--"])
             .arg(jdk.join("bin/java"))
+            .args(case.options.map(|file| format!("@{SOURCES}/{file}")))
             .args(["-Xmx512m", "-cp"])
             .arg(format!("{jars}:."))
             .arg(case.program)
@@ -57,12 +94,8 @@ fn finds(case: &Case) {
         assert!(run.stdout.ends_with(", 0 failed\n"), "{run:?}");
         let profile = place.json("run.json");
         let findings = profile["findings"].as_array().expect("a list");
-        let is_cause = |finding: &&Value| {
-            let names = [&finding["function"], &finding["meanwhile"]["function"]];
-            let mut names = names.into_iter().filter_map(Value::as_str);
-            names.any(|name| case.causes.contains(&name))
-        };
-        let found = findings.iter().take(2).find(is_cause);
+        let mut first = findings.iter().take(2);
+        let found = first.find(|finding| case.is_named_by(finding));
         let found = found.unwrap_or_else(|| panic!("{run:?}"));
         assert_eq!(found["means"].is_string(), case.has_advice, "{found}");
     }
@@ -75,7 +108,7 @@ fn a_locked_row_of_h2() {
         program: "RowLock",
         preset: "h2",
         causes: &["waiting in Object.wait of org.h2.mvstore.tx.Transaction"],
-        has_advice: false,
+        ..Case::PLAIN
     });
 }
 
@@ -90,6 +123,7 @@ fn a_slow_disk_below_zookeepers_log() {
             "sun.nio.ch.UnixFileDispatcherImpl.force0",
         ],
         has_advice: true,
+        ..Case::PLAIN
     });
 }
 
@@ -108,5 +142,32 @@ fn a_slow_disk_below_a_log_of_kafka_that_is_forced_with_each_message() {
             "org.apache.kafka.storage.internals.log.LogSegment$1.call",
         ],
         has_advice: true,
+        ..Case::PLAIN
+    });
+}
+
+#[test]
+fn a_slow_disk_below_cassandras_commit_log() {
+    finds(&Case {
+        subject: "cassandra",
+        program: "Table",
+        preset: "cassandra",
+        causes: &["COMMIT-LOG-WRIT"],
+        options: Some("cassandra.options"),
+        // It installs a security manager.
+        newest: Some(23),
+        ..Case::PLAIN
+    });
+}
+
+#[test]
+fn too_few_threads_of_tomcat() {
+    finds(&Case {
+        subject: "tomcat",
+        program: "Pages",
+        preset: "tomcat",
+        causes: &["queued"],
+        has_advice: true,
+        ..Case::PLAIN
     });
 }

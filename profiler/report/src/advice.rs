@@ -22,7 +22,7 @@ use serde::Deserialize;
 const WORDS_MAX: usize = 8;
 
 /// The files, by their name.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("apache.toml", include_str!("../advice/apache.toml")),
     ("kafka.toml", include_str!("../advice/kafka.toml")),
     ("mariadb.toml", include_str!("../advice/mariadb.toml")),
@@ -30,6 +30,7 @@ const FILES: [(&str, &str); 8] = [
     ("nginx.toml", include_str!("../advice/nginx.toml")),
     ("postgresql.toml", include_str!("../advice/postgresql.toml")),
     ("redis.toml", include_str!("../advice/redis.toml")),
+    ("tomcat.toml", include_str!("../advice/tomcat.toml")),
     ("zookeeper.toml", include_str!("../advice/zookeeper.toml")),
 ];
 

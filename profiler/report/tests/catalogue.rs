@@ -15,11 +15,16 @@ use evenkeel_report::fit::wrap;
 const COLUMNS: usize = 116;
 
 /// Patterns that fire in tests with real servers, and the tests.
-const BY_TESTS: [(&str, &str, &str); 2] = [
+const BY_TESTS: [(&str, &str, &str); 3] = [
     ("ZooKeeper", "forcing the log", "cli/tests/java_servers.rs"),
     (
         "Kafka",
         "waiting for a forced log",
+        "cli/tests/java_servers.rs",
+    ),
+    (
+        "Tomcat",
+        "waiting for a thread",
         "cli/tests/java_servers.rs",
     ),
 ];

@@ -74,14 +74,15 @@ const CASSANDRA: JavaPreset = JavaPreset {
     ],
 };
 
-/// The answer to a request that waits for other brokers is sent later, by another thread: that time is in none of them.
+/// The answer to a request that waits for other brokers is sent later, by another thread: that time is in none of them. Requests of a
+/// controller, which may be in the same process, have their own end.
 const KAFKA: JavaPreset = JavaPreset {
     name: "kafka",
     intervals: &[
         JavaInterval {
             name: "request",
             help: "a request, from the network thread's queue to the end of its handling",
-            spec: "kafka.network.RequestChannel.sendRequest..kafka.server.KafkaApis.handle,key=0",
+            spec: "kafka.network.RequestChannel.sendRequest..kafka.server.KafkaApis.handle|kafka.server.ControllerApis.handle,key=0",
             work: None,
         },
         JavaInterval {
@@ -104,20 +105,21 @@ const ZOOKEEPER: JavaPreset = JavaPreset {
     }],
 };
 
+/// The pool of threads executes an object for each connection that has something to read.
 const TOMCAT: JavaPreset = JavaPreset {
     name: "tomcat",
     intervals: &[
         JavaInterval {
             name: "request",
-            help: "an HTTP request, from the moment a thread takes it up",
-            spec: "org.apache.catalina.connector.CoyoteAdapter.service",
+            help: "an HTTP request, with the time until the pool has a thread for its connection",
+            spec: "org.apache.tomcat.util.threads.ThreadPoolExecutor.execute..org.apache.tomcat.util.net.SocketProcessorBase.run,key=0:this",
             work: None,
         },
         JavaInterval {
-            name: "task",
-            help: "what the pool of threads does for a connection that is ready, with the time in the queue",
-            spec: "org.apache.tomcat.util.threads.ThreadPoolExecutor.execute..org.apache.tomcat.util.threads.ThreadPoolExecutor.afterExecute,key=0,within=org.apache.tomcat.util.threads.ThreadPoolExecutor.runWorker",
-            work: Some("org.apache.tomcat.util.threads.ThreadPoolExecutor.beforeExecute,key=1"),
+            name: "handling",
+            help: "an HTTP request, from the moment a thread takes it up",
+            spec: "org.apache.catalina.connector.CoyoteAdapter.service",
+            work: None,
         },
     ],
 };

@@ -1,0 +1,4 @@
+package io.confluent.kafka.schemaregistry.client.rest.exceptions;
+
+/** As SchemaRegistryClient. */
+public class RestClientException extends Exception {}
