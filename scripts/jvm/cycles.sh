@@ -1,0 +1,138 @@
+#!/bin/bash
+# Attaches to H2 under load and detaches again, many times, on every JDK of this machine, and checks that the JVM is
+# unharmed. No session may be refused, and no statement may fail. Memory, descriptors and threads may not grow.
+#
+#   scripts/jvm/cycles.sh [CYCLES] [PAIRS]     200 cycles, and 0 pairs
+#
+# SECONDS_EACH=2 is the length of a session, EVENKEEL another build than target/release/evenkeel.
+# Prints one line a JDK. With PAIRS it then compares throughput with probes on and without, in turns of four seconds,
+# and prints the median ratio with its quartiles. Other work on the machine disturbs that, and nothing else here.
+#
+# Growth is counted from the tenth cycle (of fewer than 20, the first) to the last. The bounds, which fail the script:
+# - metaspace: 8 MB. HotSpot keeps the last version of a class that was loaded again, and frees earlier ones when it
+#   collects classes;
+# - compiled code: 32 MB. HotSpot compiles classes again that were loaded again, and clears old code away later;
+# - descriptors: 8. Threads: 8, since the JVM adds compilers as it needs them.
+# Classes are not counted: the JVM counts a class as another one each time that it is loaded again.
+set -eu
+
+here=$(cd "$(dirname "$0")/../.." && pwd)
+evenkeel="${EVENKEEL:-$here/target/release/evenkeel}"
+cycles="${1:-200}"
+pairs="${2:-0}"
+each="${SECONDS_EACH:-2}"
+[ -x "$evenkeel" ] || {
+    echo "scripts/jvm/cycles.sh: build first: cargo build --release -p evenkeel -p evenkeel-agent" >&2
+    exit 2
+}
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/evenkeel"
+[ "$(id -u)" -ne 0 ] || cache=/var/cache/evenkeel
+jars="$cache/jvm/h2/*"
+[ -d "$cache/jvm/h2" ] || {
+    echo "scripts/jvm/cycles.sh: there is no H2: scripts/install.sh jvm" >&2
+    exit 2
+}
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/jvm-cycles.XXXXXX")
+pid=""
+clean() {
+    [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
+    rm -rf "$scratch"
+}
+trap clean EXIT
+trap 'exit 130' INT TERM
+
+# Statements that succeeded and failed, kilobytes of metaspace and code, descriptors, threads.
+uses() {
+    echo >&"$to"
+    read -r line <&"$from"
+    echo "$line $(ls "/proc/$pid/fd" | wc -l) $(ls "/proc/$pid/task" | wc -l)"
+}
+
+# Statements a second, measured for some seconds.
+rate() {
+    local before after
+    before=$(uses)
+    sleep "$1"
+    after=$(uses)
+    echo $(((${after%% *} - ${before%% *}) / $1))
+}
+
+attach() { "$evenkeel" attach "$pid" --preset h2 "$@"; }
+
+# Grows: what, from, to, bound.
+check_growth() {
+    [ $(($3 - $2)) -le "$4" ] || echo "$1 grew by $(($3 - $2)), and $4 is the bound" >>"$scratch/failed"
+}
+
+compare() {
+    : >"$scratch/ratios"
+    for _ in $(seq "$pairs"); do
+        plain=$(rate 4)
+        attach --for 14s --json "$scratch/pair.json" >"$scratch/pair.log" 2>&1 &
+        session=$!
+        # Its steps and what follows them take some seconds.
+        sleep 9
+        probed=$(rate 4)
+        wait "$session" || true
+        sleep 4
+        awk -v a="$probed" -v b="$plain" 'BEGIN { print a / b }' >>"$scratch/ratios"
+    done
+    sort -n "$scratch/ratios" | awk '{ r[NR] = $1 } END {
+        printf "throughput with probes / plain: median %.3f (quartiles %.3f to %.3f, %d pairs)\n",
+            r[int((NR + 1) / 2)], r[int((NR + 3) / 4)], r[int((3 * NR + 1) / 4)], NR }'
+}
+
+run() {
+    java=$1/bin
+    mkdir -p "$scratch/classes" "$scratch/data"
+    "$java/javac" -d "$scratch/classes" -cp "$jars" "$here/scripts/jvm/programs/Statements.java"
+    cd "$scratch/data"
+    coproc SERVER { exec "$java/java" -Xmx256m -cp "$jars:$scratch/classes" Statements 2>"$scratch/server.log"; }
+    pid=$SERVER_PID
+    exec {from}<&"${SERVER[0]}" {to}>&"${SERVER[1]}"
+    sleep 5
+    refused=0
+    at_first=""
+    first=$((cycles < 20 ? 1 : 10))
+    began=$(date +%s)
+    for cycle in $(seq "$cycles"); do
+        if ! attach --for "${each}s" >"$scratch/cycle.log" 2>&1; then
+            refused=$((refused + 1))
+            echo "cycle $cycle:" >&2
+            tail -n 4 "$scratch/cycle.log" >&2
+        fi
+        [ -d "/proc/$pid" ] || {
+            tail -n 20 "$scratch/server.log" >&2
+            echo "the JVM has ended in cycle $cycle" >&2
+            exit 1
+        }
+        [ "$cycle" -ne "$first" ] || at_first=$(uses)
+        [ $((cycle % 50)) -ne 0 ] || echo "$cycle cycles in $(($(date +%s) - began)) s: $(uses)" >&2
+    done
+    read -r _ _ metaspace0 code0 files0 threads0 <<<"$at_first"
+    read -r done failed metaspace code files threads <<<"$(uses)"
+    echo "$(basename "$1"): $cycles cycles in $(($(date +%s) - began)) s, $refused refused; $done statements succeeded, $failed failed;" \
+        "grew by $((metaspace - metaspace0)) kB of metaspace, $((code - code0)) kB of compiled code," \
+        "$((files - files0)) descriptors, $((threads - threads0)) threads"
+    check_growth "metaspace (kB)" "$metaspace0" "$metaspace" 8192
+    check_growth "compiled code (kB)" "$code0" "$code" 32768
+    check_growth descriptors "$files0" "$files" 8
+    check_growth threads "$threads0" "$threads" 8
+    [ "$refused" -eq 0 ] || echo "$refused sessions were refused" >>"$scratch/failed"
+    [ "$failed" -eq 0 ] || echo "$failed statements failed" >>"$scratch/failed"
+    [ "$pairs" -eq 0 ] || compare
+    exec {to}>&- {from}<&-
+    kill "$pid"
+    wait "$pid" || true
+    pid=""
+    cd "$here"
+    rm -rf "$scratch/classes" "$scratch/data"
+}
+
+for home in $(for one in /usr/lib/jvm/* ${JAVA_HOME:-}; do [ ! -x "$one/bin/javac" ] || realpath "$one"; done | sort -u); do
+    run "$home"
+done
+if [ -s "$scratch/failed" ]; then
+    cat "$scratch/failed" >&2
+    exit 1
+fi
