@@ -89,6 +89,21 @@ fn a_program_that_limits_its_address_space_goes_on() {
     assert!(run.stdout.ends_with(" 0 failed\n"), "{run:?}");
 }
 
+/// Some 25 programs start in each second. Attaching to one takes milliseconds, of which nearly none are permitted.
+#[test]
+fn programs_that_start_are_attached_to_within_the_permitted_overhead() {
+    let program = own_program("executed", include_str!("attach/executed.c"));
+    let working = Working::start(program, &[]);
+    let mut options = vec!["--interval", "handle_request", "--for", "4s"];
+    options.extend(["--max-overhead", "0.01%", "--json", "run.json"]);
+    let session = working.attached(&options).ended(0);
+    session.said(&["started and ended", "--max-overhead"]);
+    let profile = working.place.json("run.json");
+    assert!(profile["intervals_seen"].as_u64() > Some(0));
+    let run = working.end().ended(0);
+    assert!(run.stdout.ends_with(" 0 failed\n"), "{run:?}");
+}
+
 #[test]
 fn a_running_program_gives_its_known_answer() {
     let working = Working::start(program("stages"), &["1000"]);

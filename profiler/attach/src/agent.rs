@@ -163,6 +163,8 @@ fn build_id(memory: &Memory, base: u64) -> Option<Vec<u8>> {
 pub struct Injected {
     /// How long the thread that was used stood still.
     pub stood_still: Duration,
+    /// Processor time that it used for this.
+    pub used: Duration,
     /// The agent was loaded; otherwise it was there already.
     pub loaded: bool,
 }
@@ -185,11 +187,14 @@ pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Inje
         });
     }
     let mut visit = target.visit(&filters)?;
+    let (tid, before) = (visit.tid(), process::used(visit.tid()));
     let joined = join(&mut visit, &target, agent, base, arena);
     let stood_still = visit.end();
     joined.map_err(|why| Refused::Failed { pid, why })?;
+    let used = process::used(tid).zip(before);
     Ok(Injected {
         stood_still,
+        used: used.map_or(stood_still, |(after, before)| after.saturating_sub(before)),
         loaded: base.is_none(),
     })
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::namespace;
 
@@ -132,6 +134,12 @@ pub fn name(pid: i32) -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
+/// The file of the program that a process runs: another path may lead to it, and a new version has another inode. `None` once it has ended.
+pub fn program_file(pid: i32) -> Option<(u64, u64)> {
+    let file = fs::metadata(program(pid)).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
 /// The command line.
 pub fn command_line(pid: i32) -> String {
     let bytes = fs::read(namespace::file(pid, "cmdline")).unwrap_or_default();
@@ -152,6 +160,13 @@ pub fn started(pid: i32) -> Option<u64> {
         return None;
     }
     fields.nth(18)?.parse().ok()
+}
+
+/// Processor time that a thread has used. `None` where the kernel does not say (`CONFIG_SCHED_INFO`), or it has ended.
+pub fn used(tid: i32) -> Option<Duration> {
+    let text = fs::read_to_string(namespace::file(tid, "schedstat")).ok()?;
+    let used_ns = text.split(' ').next()?.parse().ok()?;
+    Some(Duration::from_nanos(used_ns))
 }
 
 /// What a process runs: another one after it has executed a program, the same one or not.

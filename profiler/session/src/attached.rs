@@ -1,6 +1,9 @@
-//! Processes that run already: the agent is brought into them, and into those that they fork before it is there.
+//! Processes that run already: the agent is brought into them, and into those that start later, at the pace that
+//! `--max-overhead` permits ([`pace`]).
 
-use std::collections::HashMap;
+mod pace;
+
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
@@ -14,6 +17,7 @@ use crate::agent::Agent;
 use crate::arena::Arena;
 use crate::error::Error;
 use crate::launch::Ending;
+use pace::{Pace, own_time};
 
 /// Time for processes to remove their hooks by themselves, at their next interval.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -25,14 +29,39 @@ pub struct Attached {
     agent: AgentFile,
     /// Processes that were looked at, with what they ran then: one that executes a program is looked at again.
     seen: HashMap<i32, Image>,
+    /// Those that were not, oldest first.
+    waiting: VecDeque<Waiting>,
+    /// Program files of processes that were looked at: a new one does not wait.
+    programs: HashSet<(u64, u64)>,
+    /// Those of processes that have the agent.
+    profiled: HashSet<(u64, u64)>,
+    overhead_max: f64,
+    /// From the time on when all were attached to that ran at the beginning.
+    pace: Option<Pace>,
+    /// Processes that ended or executed a program while they waited, as far as their intervals would have counted.
+    unseen: u64,
+}
+
+/// A process that was found, and is to be looked at.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    pid: i32,
+    image: Image,
+    program: Option<(u64, u64)>,
+}
+
+impl Waiting {
+    fn is_unchanged(&self) -> bool {
+        process::image(self.pid) == Some(self.image)
+    }
 }
 
 impl Attached {
-    /// Makes ready to attach to a process. Nothing is done to it yet.
+    /// Makes ready to attach to a process, and later to what descends from it within `overhead_max` of the processors. Nothing is done to it yet.
     ///
     /// # Errors
     /// It may not be attached to, or the agent is missing.
-    pub fn to(root: i32) -> Result<Attached, Error> {
+    pub fn to(root: i32, overhead_max: f64) -> Result<Attached, Error> {
         evenkeel_attach::check(root)?;
         let root = namespace::enter(root)?;
         let agent = Agent::find()?;
@@ -41,12 +70,17 @@ impl Attached {
             .and_then(|bytes| AgentFile::of(&bytes, &agent.to_string()))
             .map_err(Error::AgentUnreadable)?;
         let root_started = process::started(root);
-        let seen = HashMap::new();
         Ok(Attached {
             root,
             root_started,
             agent,
-            seen,
+            seen: HashMap::new(),
+            waiting: VecDeque::new(),
+            programs: HashSet::new(),
+            profiled: HashSet::new(),
+            overhead_max,
+            pace: None,
+            unseen: 0,
         })
     }
 
@@ -66,19 +100,96 @@ impl Attached {
     }
 
     /// A process that was not looked at yet, or runs another program by now, and has no agent that belongs to this session, oldest first.
+    /// None also where further ones have to wait.
     pub fn next(&mut self, arena: &Arena) -> Option<i32> {
+        loop {
+            let Some(pace) = &mut self.pace else {
+                // At the beginning all are looked at, and what they start meanwhile.
+                if self.waiting.is_empty() {
+                    self.look();
+                }
+                match self.take(arena) {
+                    None => self.pace = Some(Pace::new(self.overhead_max)),
+                    found => return found,
+                }
+                continue;
+            };
+            if pace.may_look(Instant::now()) {
+                let before = own_time();
+                self.look();
+                let used = own_time().saturating_sub(before);
+                self.pace.as_mut()?.looked(Instant::now(), used);
+            }
+            return self.take(arena);
+        }
+    }
+
+    /// Finds the processes that were not looked at.
+    fn look(&mut self) {
+        let before = std::mem::take(&mut self.waiting);
+        let mut before: HashMap<i32, Waiting> =
+            before.into_iter().map(|one| (one.pid, one)).collect();
         for pid in process::family(self.root) {
             let Some(image) = process::image(pid) else {
                 continue;
             };
-            if self.seen.insert(pid, image) == Some(image) {
+            if self.seen.get(&pid) == Some(&image) {
                 continue;
             }
-            if !self.inherited(pid, arena) {
-                return Some(pid);
+            let known = before.remove(&pid).filter(|known| known.image == image);
+            self.waiting.push_back(known.unwrap_or_else(|| Waiting {
+                pid,
+                image,
+                program: process::program_file(pid),
+            }));
+        }
+        for gone in before.into_values() {
+            self.missed(&gone);
+        }
+    }
+
+    /// The next of them that may be attached to now.
+    fn take(&mut self, arena: &Arena) -> Option<i32> {
+        let mut at = 0;
+        while let Some(&one) = self.waiting.get(at) {
+            let is_new = one
+                .program
+                .is_none_or(|file| !self.programs.contains(&file));
+            let may = |pace: &mut Pace| pace.may_attach(Instant::now());
+            if !is_new && !self.pace.as_mut().is_none_or(may) {
+                at += 1;
+                continue;
             }
+            self.waiting.remove(at);
+            if !one.is_unchanged() {
+                self.missed(&one);
+                continue;
+            }
+            self.seen.insert(one.pid, one.image);
+            self.programs.extend(one.program);
+            if self.inherited(one.pid, arena) {
+                self.profiled.extend(one.program);
+                continue;
+            }
+            return Some(one.pid);
         }
         None
+    }
+
+    /// One that waited is gone.
+    fn missed(&mut self, one: &Waiting) {
+        self.unseen += u64::from(self.counts(one));
+    }
+
+    fn counts(&self, one: &Waiting) -> bool {
+        one.program
+            .is_some_and(|file| self.profiled.contains(&file))
+    }
+
+    /// Processes that started and were not attached to, since others had used the time up.
+    pub fn unseen(&self) -> u64 {
+        let waiting = self.waiting.iter().filter(|one| self.counts(one));
+        self.unseen + waiting.count() as u64
     }
 
     /// Whether a process still runs what it ran when [`Attached::next`] returned it.
@@ -94,12 +205,40 @@ impl Attached {
             .any(|mapping| mapping.inode == arena.inode() && arena.is_at(&mapping.path))
     }
 
+    /// Announces the files of a process as its agent would, so that all is judged before a thread is stopped. The index of its
+    /// program; `None` when the table is full.
+    ///
+    /// # Errors
+    /// The process is gone, or may not be looked at.
+    pub fn announce(&mut self, arena: &mut Arena, pid: i32) -> Result<Option<usize>, Refused> {
+        self.paying(|_| announce(arena, pid).map(|program| (program, Duration::ZERO)))
+    }
+
     /// Brings the agent into a process.
     ///
     /// # Errors
     /// Says why not.
-    pub fn attach(&self, pid: i32, arena: &Arena) -> Result<Injected, Refused> {
-        evenkeel_attach::inject(pid, &self.agent, arena.descriptor())
+    pub fn attach(&mut self, pid: i32, arena: &Arena) -> Result<Injected, Refused> {
+        let injected = self.paying(|this| {
+            let injected = evenkeel_attach::inject(pid, &this.agent, arena.descriptor())?;
+            Ok((injected, injected.used))
+        })?;
+        self.profiled.extend(process::program_file(pid));
+        Ok(injected)
+    }
+
+    /// Does something for one process: the time of this thread, and what the process itself used, is taken from the allowance.
+    fn paying<T>(
+        &mut self,
+        work: impl FnOnce(&Attached) -> Result<(T, Duration), Refused>,
+    ) -> Result<T, Refused> {
+        let before = own_time();
+        let done = work(self);
+        let theirs = done.as_ref().map_or(Duration::ZERO, |(_, used)| *used);
+        if let Some(pace) = &mut self.pace {
+            pace.spend(Instant::now(), own_time().saturating_sub(before) + theirs);
+        }
+        done.map(|(result, _)| result)
     }
 
     /// Waits until the hooks are out of all processes; one that is idle is made to take them out. Those that could not.
@@ -125,11 +264,6 @@ impl Attached {
     }
 }
 
-/// Announces the files of a process as its agent would, so that all is judged before a thread is stopped. The index of its
-/// program; `None` when the table is full.
-///
-/// # Errors
-/// The process is gone, or may not be looked at.
 pub fn announce(arena: &mut Arena, pid: i32) -> Result<Option<usize>, Refused> {
     let files = evenkeel_attach::loaded(pid)?;
     let mut program = None;

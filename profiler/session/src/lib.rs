@@ -7,6 +7,7 @@
 //! attached       processes that run already, into which the agent is brought (evenkeel-attach does the work)
 //! agent          where the agent is: beside this program or carried in it (carried)
 //! arena          the shared memory
+//! spare          the part of the session's time that others miss
 //! lease          until when the target takes the session for alive
 //! modules        ELF files that agents announce, and the verdict on them
 //! plan           probes: planting, taking out, ids, the table of sites
@@ -42,6 +43,7 @@ pub mod profile;
 pub mod refine;
 mod server_settings;
 mod slow;
+mod spare;
 #[cfg(test)]
 mod tests;
 

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_wire::ModuleState;
 
-use crate::attached::{self, Attached};
+use crate::attached::Attached;
 use crate::error::Error;
 use crate::launch::{self, find_program};
 use crate::modules::Modules;
@@ -64,13 +64,14 @@ pub fn profile(
 
 /// Starts the target, or finds it, with all that a session needs.
 fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Session<'a>, Error> {
+    let to_process = |pid| Attached::to(pid, settings.limits.overhead_max);
     // Before anything is written: a mistyped command must not replace an old recording.
     let attached = match &settings.subject {
         Subject::Command(command) => {
             find_program(&command.words[0].to_string_lossy())?;
             None
         }
-        Subject::Process(pid) => Some(Attached::to(*pid)?),
+        Subject::Process(pid) => Some(to_process(*pid)?),
     };
     let mut warnings = Vec::new();
     let records = Records::new(settings, observer, &mut warnings)?;
@@ -81,7 +82,7 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
             Origin::Launched(target)
         }
         (Subject::Process(pid), attached) => {
-            Origin::Attached(attached.map_or_else(|| Attached::to(*pid), Ok)?)
+            Origin::Attached(attached.map_or_else(|| to_process(*pid), Ok)?)
         }
     };
     Ok(Session {
@@ -164,7 +165,7 @@ impl Session<'_> {
     /// the interval's functions are left alone.
     fn attach(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
         while let Some(pid) = self.target.next(&self.records.arena) {
-            let attached = match attached::announce(&mut self.records.arena, pid) {
+            let attached = match self.target.announce(pid, &mut self.records.arena) {
                 Ok(Some(program)) => {
                     self.give_verdicts(observer)?;
                     let arena = &self.records.arena;

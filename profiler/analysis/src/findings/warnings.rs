@@ -188,6 +188,13 @@ pub enum Warning {
         /// The reason for the first of them.
         first: String,
     },
+    /// Processes that started while the session ran were not attached to: attaching would have cost more than is permitted.
+    StartedUnseen {
+        /// How many, at least: those that end between two looks are not known of.
+        unseen: u64,
+        /// Processes that were attached to, those that ran at the beginning included.
+        attached: u64,
+    },
     /// Processes of the command have the interval's functions but run without the agent; the text is the reason.
     Unprofiled(String),
     /// The hooks of idle processes could not be removed at once, for the same reason.

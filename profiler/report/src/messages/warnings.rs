@@ -26,7 +26,9 @@ pub fn warning(warning: &Warning) -> String {
         Warning::NoStacks { pid, why } => format!(
             "no stacks of slow intervals were taken: those of process {pid} cannot be read ({why}); run evenkeel as root or as the user of the process"
         ),
-        Warning::NotAttached { .. } | Warning::Unprofiled(_) | Warning::HooksLeft { .. } => {
+        Warning::NotAttached { .. }
+        | Warning::StartedUnseen { .. }
+        | Warning::Unprofiled(_) | Warning::HooksLeft { .. } => {
             processes(warning)
         }
         Warning::RecordingCut
@@ -103,6 +105,10 @@ fn processes(warning: &Warning) -> String {
             "nothing is known of {}: {first}{}",
             processes_or(*processes, "one process"),
             others(*processes)
+        ),
+        Warning::StartedUnseen { unseen, attached } => format!(
+            "{} started and ended, or still run, without having been profiled ({attached} were): attaching to all of them would have cost more than --max-overhead, so their intervals are missing; permit more, or start the server with `evenkeel profile`",
+            processes_or(*unseen, "one process")
         ),
         Warning::Unprofiled(why) => format!("intervals are missing: {why}"),
         Warning::HooksLeft { processes, first } => format!(

@@ -15,6 +15,7 @@ mod watch;
 
 use std::path::PathBuf;
 
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_attach::Refused;
 
 use super::records::Records;
@@ -114,6 +115,26 @@ impl Target {
         }
     }
 
+    /// Announces the files of a running process. The index of its program; `None` when there is none, or no room.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn announce(&mut self, pid: i32, arena: &mut Arena) -> Result<Option<usize>, Refused> {
+        match &mut self.origin {
+            Origin::Launched(_) => Ok(None),
+            Origin::Attached(attached) => attached.announce(arena, pid),
+        }
+    }
+
+    /// Processes that started while the session ran and were left alone, to keep within the permitted overhead.
+    pub fn unseen(&self) -> Option<Warning> {
+        let Origin::Attached(attached) = &self.origin else {
+            return None;
+        };
+        let (unseen, attached) = (attached.unseen(), self.injected);
+        (unseen > 0).then_some(Warning::StartedUnseen { unseen, attached })
+    }
+
     /// Brings the agent into a running process.
     ///
     /// # Errors
@@ -124,7 +145,7 @@ impl Target {
         arena: &Arena,
         observer: &mut dyn Observer,
     ) -> Result<(), Refused> {
-        let Origin::Attached(attached) = &self.origin else {
+        let Origin::Attached(attached) = &mut self.origin else {
             return Ok(());
         };
         self.filters.before(pid);

@@ -51,6 +51,7 @@ impl Session<'_> {
     pub(super) fn all_warnings(&self) -> Vec<Warning> {
         let mut all = self.run.warnings.clone();
         all.extend(self.target.left_out.warnings());
+        all.extend(self.target.unseen());
         all.extend(self.refiner.sampled_warning());
         all.extend(self.stacks.slow.refused().map(|refused| Warning::NoStacks {
             pid: refused.pid,

@@ -12,7 +12,6 @@ mod limiter;
 mod policy;
 mod recent;
 mod sampling;
-mod spare;
 
 use std::sync::atomic::Ordering::Release;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! The overhead limiter: what profiling costs, kept within `--max-overhead`.
 //!
 //! A busy server has tens of thousands of intervals a second, and draining the records of all of them costs a good part
-//! of a processor. The limiter adds up two costs: the processor time that drains take from others ([`super::spare`]),
+//! of a processor. The limiter adds up two costs: the processor time that drains take from others ([`crate::spare`]),
 //! and the probes' time in the target. It compares the sum with a fraction of the machine. If it is more, fewer
 //! intervals are recorded, chosen at random one by one: sums over a random sample estimate the same profile. The others
 //! are counted.
@@ -19,9 +19,8 @@ use rustix::time::{ClockId, clock_gettime};
 use super::Work;
 use super::policy::{
     DRAINING_MIN, GROWTH_MAX, LIMIT_PERIOD, PAIRS_ENOUGH, RECORDED_MIN, SPENT_PART, SURE_ERRORS,
-    TAKEN_MIN,
 };
-use super::spare::SpareTime;
+use crate::spare::SpareTime;
 
 /// Steps of the fraction.
 const ONE: f64 = 65536.0;
@@ -184,11 +183,11 @@ impl OverheadLimiter {
         }
     }
 
-    /// The part of the drains' time that is taken from others: at least [`TAKEN_MIN`].
+    /// The part of the drains' time that is taken from others.
     fn part_taken(&mut self, now: Instant) -> f64 {
         let used = self.draining;
         let spare = self.spare.as_mut();
-        spare.map_or(1.0, |spare| spare.taken(now, used).max(TAKEN_MIN))
+        spare.map_or(1.0, |spare| spare.taken(now, used))
     }
 
     /// The fraction of intervals not to record, in 1/65536, when it is time to set it. `mean_ticks`: the mean latency of the last seconds. A

@@ -13,9 +13,6 @@ pub(super) const LIMIT_PERIOD: Duration = Duration::from_millis(50);
 /// counted ones included, caches, and the processor that each drain takes from another thread. Measured:
 /// `half_of_what_is_allowed_is_spent`.
 pub(super) const SPENT_PART: f64 = 0.5;
-/// Smallest part of the drains' time that is taken from others, however idle the processors are: two that share a core,
-/// or its caches, slow each other down. Guess: `idle_processors_do_not_make_draining_free`.
-pub(super) const TAKEN_MIN: f64 = 0.1;
 /// At least this part of the intervals is recorded, and of the recorded ones kept. Guess: `some_are_always_recorded`.
 pub(super) const RECORDED_MIN: f64 = 1.0 / 1024.0;
 /// Pairs of windows from which a measurement's error is known well enough. Convention: `chance_limits_nothing`.
@@ -31,8 +28,6 @@ pub(super) const GROWTH_MAX: f64 = 1.1;
 
 // What the limiter goes by.
 
-/// Interval of reading the system's clocks, whose idle time ticks a hundred times a second. Guess: `it_is_a_part`.
-pub(super) const IDLE_PERIOD: Duration = Duration::from_millis(500);
 /// Interval at which latencies are taken. Guess: `old_latencies_fade`.
 pub(super) const LATENCIES_PERIOD: Duration = Duration::from_millis(200);
 /// Latencies count half after so long: the load may change. Guess: `old_latencies_fade`.

@@ -1,7 +1,7 @@
 //! The part of the session's processor time that is taken from others.
 //!
-//! A drain on a processor that would have been idle takes nothing from the target. The system reports how long each
-//! processor was idle (`/proc/stat`, proc(5)). The part of a drain that meets no idle processor is taken from others.
+//! Work on a processor that would have been idle takes nothing from the target. The system reports how long each
+//! processor was idle (`/proc/stat`, proc(5)). The part of it that meets no idle processor is taken from others.
 //! Let `i` be the part of the time in which a processor would be idle without the session. If processors are idle
 //! independently of each other, all n are busy for (1 - i)^n of the time.
 //!
@@ -12,7 +12,11 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use super::policy::IDLE_PERIOD;
+/// Interval of reading the system's clocks, whose idle time ticks a hundred times a second. Guess: `it_is_a_part`.
+const IDLE_PERIOD: Duration = Duration::from_millis(500);
+/// Smallest part that is taken from others, however idle the processors are: two that share a core, or its caches, slow
+/// each other down. Guess: `idle_processors_do_not_make_draining_free`, `idle_processors_do_not_make_attaching_free`.
+const TAKEN_MIN: f64 = 0.1;
 
 /// Ticks of the system's clocks a second (`USER_HZ`, the same on all architectures of Linux that are supported).
 const TICKS_PER_S: f64 = 100.0;
@@ -50,7 +54,7 @@ impl SpareTime {
         }
     }
 
-    /// The part of what the session takes that is taken from others. `used`: processor time that it has taken so far.
+    /// The part of what the session takes that is taken from others, at least [`TAKEN_MIN`]. `used`: processor time that it has taken so far.
     pub fn taken(&mut self, now: Instant, used: Duration) -> f64 {
         let is_due = |last: Reading| now.duration_since(last.at) >= IDLE_PERIOD;
         if self.last.is_none_or(is_due)
@@ -69,7 +73,7 @@ impl SpareTime {
                 self.last = Some(reading);
             }
         }
-        self.taken
+        self.taken.max(TAKEN_MIN)
     }
 }
 
