@@ -90,11 +90,11 @@ impl Places {
     }
 }
 
-/// Calls that a recording timed in the round that its profile rests on.
+/// Calls that a recording timed in all rounds that its profile rests on.
 #[derive(Debug)]
 pub struct Timed {
     called: HashSet<u32>,
-    planted: HashSet<u32>,
+    timed: HashSet<u32>,
     /// Functions that had calls timed.
     opened: HashSet<Function>,
     /// Functions that were called, whether theirs were or not.
@@ -104,29 +104,32 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// By ids of `table`: of all the recording's sites, and of those that the round's intervals called.
-    pub fn of(table: &SiteTable, planted: &[u32], called: impl Iterator<Item = u32>) -> Timed {
-        let called: HashSet<u32> = called.collect();
+    /// By ids of `table`: of the sites whose calls were timed all the time, and of those that intervals called.
+    pub fn of(table: &SiteTable, timed: &[u32], called: &[u32]) -> Timed {
         let site = |id: &u32| &table.sites[*id as usize];
         let mut timed = Timed {
             opened: called.iter().filter_map(|id| site(id).holder()).collect(),
             seen: called.iter().map(|id| site(id).called()).collect(),
-            planted: planted.iter().copied().collect(),
-            called,
+            timed: timed.iter().copied().collect(),
+            called: called.iter().copied().collect(),
             reached: HashSet::new(),
         };
         timed.reach(table);
         timed
     }
 
-    /// What a timed call leads to would have been seen; and all that is called there alone.
+    /// A function would have been seen if all calls that lead to it are timed; and so would what is called there.
     fn reach(&mut self, table: &SiteTable) {
         loop {
             let sites = (0..).zip(&table.sites);
-            let timed = sites.filter(|&(id, site)| self.times(id, site));
-            let found: Vec<Function> = timed.map(|(_, site)| site.called()).collect();
+            let (timed, untimed): (Vec<_>, Vec<_>) =
+                sites.partition(|&(id, site)| self.times(id, site));
+            let called = |sites: Vec<(u32, &Site)>| -> HashSet<Function> {
+                sites.into_iter().map(|(_, site)| site.called()).collect()
+            };
+            let (found, unseen) = (called(timed), called(untimed));
             let before = self.reached.len();
-            self.reached.extend(found);
+            self.reached.extend(found.difference(&unseen).cloned());
             if self.reached.len() == before {
                 return;
             }
@@ -138,18 +141,14 @@ impl Timed {
         self.called.contains(&id)
     }
 
-    /// Whether a call of the site would have been timed, as far as that is known. It would if the site was called. It would if its
-    /// function never ran, which is known where a timed call leads to it. It also would if other sites of its function were called and this
-    /// one was hooked, because every site of an expanded function is hooked.
+    /// Whether a call of the site would have been timed, as far as that is known. If nothing in its function was timed, it would if the
+    /// function never ran, which is known where all calls that lead to it are timed.
     pub fn times(&self, id: u32, site: &Site) -> bool {
-        if self.called(id) {
-            return true;
-        }
         match site.holder() {
             Some(holder) if !self.opened.contains(&holder) => {
                 !self.seen.contains(&holder) && self.reached.contains(&holder)
             }
-            _ => self.planted.contains(&id),
+            _ => self.timed.contains(&id),
         }
     }
 }
@@ -200,13 +199,13 @@ mod tests {
             ("h+0x1", "i"),
             ("f+0x3", "k"),
         ]);
-        let not_opened = Timed::of(&table, &[0, 1], [0, 1].into_iter());
+        let not_opened = Timed::of(&table, &[0, 1], &[0, 1]);
         let times = |timed: &Timed, id: u32| timed.times(id, &table.sites[id as usize]);
         assert_eq!(
             [0, 1, 2, 3].map(|id| times(&not_opened, id)),
             [true, true, false, false]
         );
-        let never_ran = Timed::of(&table, &[0, 1, 3], [0].into_iter());
+        let never_ran = Timed::of(&table, &[0, 1, 3], &[0]);
         assert_eq!([0, 1, 2, 3].map(|id| times(&never_ran, id)), [true; 4]);
     }
 
@@ -215,8 +214,33 @@ mod tests {
     #[test]
     fn what_nobody_would_have_seen_is_not_taken_for_never_run() {
         let table = sites(&[("f+0x1", "g"), ("h+0x1", "i"), ("i+0x1", "k")]);
-        let one = Timed::of(&table, &[0], [0].into_iter());
+        let one = Timed::of(&table, &[0], &[0]);
         let times = [0, 1, 2].map(|id| one.times(id, &table.sites[id as usize]));
         assert_eq!(times, [true, false, false]);
+    }
+
+    /// f and g call h, which calls i. f's call was timed, and never made; g's was not timed, so h may have run.
+    #[test]
+    fn a_function_has_not_run_if_none_of_its_calls_was_made() {
+        let table = sites(&[
+            ("f+0x1", "h"),
+            ("f+0x2", "g"),
+            ("g+0x1", "h"),
+            ("h+0x1", "i"),
+        ]);
+        let one = Timed::of(&table, &[0, 1], &[1]);
+        let times = [0, 2, 3].map(|id| one.times(id, &table.sites[id as usize]));
+        assert_eq!(times, [true, false, false]);
+    }
+
+    /// f calls g, which calls h: in one of two rounds only, since the other did not time it.
+    #[test]
+    fn what_one_round_called_and_another_did_not_time_is_not_timed() {
+        let table = sites(&[("f+0x1", "g"), ("g+0x1", "h")]);
+        let one = Timed::of(&table, &[0], &[0, 1]);
+        assert_eq!(
+            [0, 1].map(|id| one.times(id, &table.sites[id as usize])),
+            [true, false]
+        );
     }
 }

@@ -47,9 +47,14 @@ impl<'a> Union<'a> {
         let heights = parts.iter().map(|part| part.sites.root_height);
         sites.root_height = heights.max().unwrap_or(0);
         let timed = parts.iter().zip(&probes).filter_map(|(part, probes)| {
-            let called = part.scouted.as_ref()?.called.iter();
-            let called = called.filter_map(|&id| probes.get(id as usize).copied());
-            Some(Timed::of(&sites, probes, called))
+            let scouted = part.scouted.as_ref()?;
+            let of_all = |ids: &[u32]| -> Vec<u32> {
+                let known = ids.iter().filter_map(|&id| probes.get(id as usize));
+                known.copied().collect()
+            };
+            let timed = scouted.timed.as_deref().map(of_all);
+            let timed = timed.as_ref().unwrap_or(probes);
+            Some(Timed::of(&sites, timed, &of_all(&scouted.called)))
         });
         let timed: Vec<Timed> = timed.collect();
         let by_all = |(id, site)| timed.iter().all(|timed| timed.times(id, site));

@@ -36,9 +36,16 @@ impl Analysis {
                 shape: Shape::of(detail).planted(plans.planted_throughout(&[round])),
             })
             .collect();
+        let timed = counting.iter().map(|round| {
+            let mut timed = plans.planted_throughout(&[round.round])?;
+            timed.extend(round.shape.paths.all().iter().filter_map(|path| path.probe));
+            Some(timed)
+        });
+        let timed = timed.reduce(|one, other| Some(&one? & &other?)).flatten();
         let paths = counting.iter().flat_map(|round| round.shape.paths.all());
         Some(Scouted {
             called: paths.filter_map(|path| path.probe).collect(),
+            timed: timed.map(Vec::from_iter),
             probes: rounds.probes(chosen),
             classes: self.assembler.classes.names().to_vec(),
             change: together.change,

@@ -6,6 +6,7 @@ use super::hochberg;
 use super::load::{Another, Mix, SidesLoad};
 use super::parts::{PROCESSOR, Parts};
 use super::sides::{self, Side};
+use crate::sums::paths::PROBES;
 
 /// Rows that are called different although nothing differs: at most this part of a family.
 pub const LEVEL: f64 = 0.05;
@@ -318,9 +319,9 @@ fn calls(sides: &[Side; 2], parts: &Parts) -> Vec<Row> {
             own.all_ns >= CALL_MIN * all || (slow > 0.0 && own.slow_ns >= CALL_MIN * slow)
         })
     };
-    // The root is the latency itself.
+    // The root is the latency itself, and what probes cost is ours.
     let nodes: Vec<usize> = (1..parts.nodes().len())
-        .filter(|&node| matters(node))
+        .filter(|&node| node != PROBES as usize && matters(node))
         .collect();
     let mut rows: Vec<Row> = nodes
         .iter()

@@ -32,9 +32,11 @@ pub(crate) const JOINT_ROUND: usize = 0;
 pub struct Scouted {
     /// The rounds that its profile rests on, the one that knows most first.
     pub rounds: Vec<ScoutedRound>,
-    /// Probes that their intervals called.
+    /// Probes that intervals of one of them called.
     pub called: Vec<u32>,
-    /// Probes planted in the first of them.
+    /// Probes that were planted all the time, or called, in each of them; nothing where that is not known.
+    pub timed: Option<Vec<u32>>,
+    /// Number of probes planted in the first of them.
     pub probes: u32,
     /// Names of its classes, by id.
     pub classes: Vec<String>,
