@@ -29,7 +29,7 @@ server=$!
 until "$bin/psql" -h "$work" -U postgres -c 'select 1' >/dev/null 2>&1; do sleep 0.2; done
 "$bin/pgbench" -h "$work" -U postgres -i -s 5 -q postgres >"$work/init.log" 2>&1
 # What the first checkpoint and the first reads cost is in no run.
-"$bin/pgbench" -h "$work" -U postgres -c 4 -R 300 -T 10 postgres >"$work/load.log" 2>&1
+"$bin/pgbench" -h "$work" -U postgres -c 4 -R 300 -T 60 postgres >"$work/load.log" 2>&1
 for ((run = 1; run <= runs; run++)); do
     "$bin/pgbench" -h "$work" -U postgres -c 4 -R 300 -T "$((seconds + 10))" postgres >"$work/load.log" 2>&1 &
     load=$!
