@@ -136,8 +136,10 @@ pub struct Arguments {
     plot: Option<PathBuf>,
 }
 
+type MakeConfig = fn() -> Config;
+
 /// The configurations to start from.
-const PRESETS: [(&str, fn() -> Config); 3] = [
+const PRESETS: [(&str, MakeConfig); 3] = [
     ("micro", Config::micro),
     ("htap", Config::htap),
     ("tpcc", Config::tpcc),

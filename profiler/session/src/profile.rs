@@ -82,7 +82,7 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
             Origin::Launched(target)
         }
         (Subject::Process(pid), attached) => {
-            Origin::Attached(attached.map_or_else(|| to_process(*pid), Ok)?)
+            Origin::Attached(Box::new(attached.map_or_else(|| to_process(*pid), Ok)?))
         }
     };
     Ok(Session {

@@ -36,7 +36,7 @@ pub enum Origin {
     /// It started this command.
     Launched(launch::Target),
     /// Somebody else's processes, which ran already.
-    Attached(Attached),
+    Attached(Box<Attached>),
 }
 
 /// See the module's head.
