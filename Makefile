@@ -1,7 +1,7 @@
 # The two commands of README.md, and what they need; installing and packaging.
 CARGO ?= cargo
 
-.PHONY: demo install install-built package book test test-suites test-programs test-advice test-jvm test-jvm-cycles fleet install-fleet test-fleet lint audit bench
+.PHONY: demo install install-built package book test test-suites test-programs test-advice test-unit test-jvm test-jvm-cycles fleet install-fleet test-fleet lint audit bench
 
 # Installs what is missing, builds, profiles a private PostgreSQL under pgbench, shows the result.
 demo:
@@ -61,6 +61,12 @@ test-advice:
 	scripts/install.sh postgresql mariadb apache nginx redis
 	$(CARGO) build -p evenkeel -p evenkeel-agent
 	CARGO="$(CARGO)" scripts/test-advice.sh $(CASE)
+
+# The unit that profiles another one all day, under a systemd of its own: six minutes, as root.
+test-unit:
+	scripts/install.sh redis
+	$(CARGO) build --release -p evenkeel -p evenkeel-agent
+	scripts/test-unit.sh target/release/evenkeel
 
 # Every class of large Java programs with probes, on every JDK of this machine: verified, and programs run. Servers with a known cause.
 test-jvm:
