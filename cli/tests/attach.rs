@@ -97,7 +97,7 @@ fn programs_that_start_are_attached_to_within_the_permitted_overhead() {
     let mut options = vec!["--interval", "handle_request", "--for", "4s"];
     options.extend(["--max-overhead", "0.01%", "--json", "run.json"]);
     let session = working.attached(&options).ended(0);
-    session.said(&["started and ended", "--max-overhead"]);
+    session.said(&["started without being profiled", "--max-overhead"]);
     let profile = working.place.json("run.json");
     assert!(profile["intervals_seen"].as_u64() > Some(0));
     let run = working.end().ended(0);

@@ -104,7 +104,7 @@ impl Attached {
     pub fn next(&mut self, arena: &Arena) -> Option<i32> {
         loop {
             let Some(pace) = &mut self.pace else {
-                // At the beginning all are looked at, and what they start meanwhile.
+                // At the beginning all are looked at, and then what they have started.
                 if self.waiting.is_empty() {
                     self.look();
                 }

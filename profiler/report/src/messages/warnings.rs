@@ -107,7 +107,8 @@ fn processes(warning: &Warning) -> String {
             others(*processes)
         ),
         Warning::StartedUnseen { unseen, attached } => format!(
-            "{} started and ended, or still run, without having been profiled ({attached} were): attaching to all of them would have cost more than --max-overhead, so their intervals are missing; permit more, or start the server with `evenkeel profile`",
+            "intervals are missing: {} started without being profiled ({attached} are), to stay within --max-overhead. Permit more, or start \
+             the server with `evenkeel profile`",
             processes_or(*unseen, "one process")
         ),
         Warning::Unprofiled(why) => format!("intervals are missing: {why}"),
