@@ -119,14 +119,21 @@ fn postgres_statements_wait_for_the_branch() {
         return;
     };
     let end = "other interval: end";
-    // How far below that the search comes in half a minute is a matter of the disk's speed.
     assert_path(
         &profile,
-        &["PortalRun", LATCH, end, "CommitTransactionCommand"],
+        &[
+            "PortalRun",
+            LATCH,
+            end,
+            "CommitTransactionCommand",
+            "XLogFlush",
+        ],
     );
-    let commits = ["CommitTransactionCommand", "~CommitTransaction"];
-    let ends = [&RELEASES_OF_LOCKS[..], &commits[..]].concat();
-    assert_holder(&profile, "any of several descriptors", &ends);
+    assert_path(
+        &profile,
+        &[LATCH, end, "XLogFlush", "pg_fdatasync", "waits: file"],
+    );
+    assert_holder(&profile, "any of several descriptors", &RELEASES_OF_LOCKS);
 }
 
 /// Transactions have no labels and so one class, which also is the class of the row's holder.
