@@ -1,10 +1,13 @@
 //! Functions that carry out waiting, reading and copying for whoever calls them: their callers explain more.
 //! Lists are separated by spaces.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use crate::sites;
 
 /// Of the C library, the runtimes of C++ and Rust, and thin wrappers that servers put around them.
-const PREFIXES: &[&str] = &[
+const PREFIXED: &[&str] = &[
     "pthread_ sem_ mtx_ cnd_ epoll_ io_uring_ __libc_ __GI_ std:: core:: alloc:: parking_lot lock_api::",
     // MariaDB's wrappers of locks, conditions and files.
     "psi_ inline_mysql_ safe_mutex_ safe_cond_ my_cond_ srw_lock_impl ssux_lock_impl srw_mutex_impl os_file_",
@@ -12,7 +15,7 @@ const PREFIXES: &[&str] = &[
     "java.util.concurrent.locks. jdk.internal.misc.Unsafe.",
 ];
 
-const NAMES: &[&str] = &[
+const NAMED: &[&str] = &[
     "accept accept4 calloc clock_nanosleep close fallocate fdatasync free fsync ftruncate futex io_getevents",
     "io_submit lseek lseek64 malloc memcmp memcpy memmove memset mmap msync munmap nanosleep open open64 openat",
     "poll posix_fadvise posix_fallocate ppoll pread pread64 preadv preadv64 pselect pwrite pwrite64 pwritev",
@@ -32,12 +35,18 @@ const NAMES: &[&str] = &[
     "java.lang.Object.wait java.lang.Object.wait0",
 ];
 
+// Looked up for every path of the tree after every round: the lists are split once.
+static PREFIXES: LazyLock<Vec<&str>> = LazyLock::new(|| words(PREFIXED).collect());
+static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| words(NAMED).collect());
+
+fn words(lines: &'static [&'static str]) -> impl Iterator<Item = &'static str> {
+    lines.iter().flat_map(|line| line.split(' '))
+}
+
 /// Whether the function's callers explain more than it does.
 pub(crate) fn is_plumbing(name: &str) -> bool {
     let name = base(name);
-    let is_listed = |names: &&str| names.split(' ').any(|listed| listed == name);
-    let has_prefix = |prefixes: &&str| prefixes.split(' ').any(|prefix| name.starts_with(prefix));
-    NAMES.iter().any(is_listed) || PREFIXES.iter().any(has_prefix)
+    NAMES.contains(name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether the function has no name but its address, or is not known before the call.
