@@ -36,7 +36,7 @@
 //!      .release(bytes)                             they are given back
 //!      .recycle_before(lsn) -> Result<usize, LogError>     files that became free for reuse
 //!      .last_lsn() -> Lsn, .statistics() -> LogStatistics, .settings() -> LogSettings
-//!      .set_policy(FlushPolicy), .set_block_bytes(usize), .set_active_streams(usize)
+//!      .set_policy(FlushPolicy), .set_block_bytes(usize), .set_active_streams(usize), .set_flush_interval(Duration)
 //!      .skip_to(lsn)                               gives out larger LSNs only: the store's checkpoint may know of such
 //!      .close() -> Result<(), LogError>            flushes, and marks the end so that later damage to it is noticed
 //!      .stop_flusher()                             to be called before others may use the files

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use evenkeel_disk::{Background, Directory};
 
@@ -427,6 +427,12 @@ impl Log {
         self.state.lock().settings.active_streams = count;
         self.active_streams.store(count, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Changes how often the flusher runs.
+    pub fn set_flush_interval(&self, interval: Duration) {
+        self.state.lock().settings.flush_interval = interval;
+        self.flusher.wake();
     }
 
     /// Statistics since the log was opened.

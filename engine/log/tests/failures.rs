@@ -428,7 +428,7 @@ fn dropped_records_stay_away_even_if_the_sync_of_their_removal_failed() {
     assert!(came_to_it > 5, "{came_to_it}");
 }
 
-/// The flusher waits for ever, and the log can be used and closed.
+/// The flusher waits for ever, and still notices a change of its interval.
 #[test]
 fn the_longest_flush_interval() {
     let settings = LogSettings {
@@ -440,6 +440,8 @@ fn the_longest_flush_interval() {
     let (log, _) = Log::open(directories(&disk, 1), settings).unwrap();
     let lsn = log.append(&plain(1, b"x")).unwrap();
     log.commit(lsn).unwrap();
-    log.close().unwrap();
-    assert!(log.statistics().streams[0].syncs > 0);
+    log.set_flush_interval(Duration::ZERO);
+    while log.statistics().streams[0].syncs == 0 {
+        std::thread::yield_now();
+    }
 }

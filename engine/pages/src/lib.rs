@@ -24,7 +24,7 @@
 //!       .is_allocated(PageId), .allocated_pages(), .verify() -> Result<u64, PageError>    reads every page in use
 //!       .dirty_pages() -> Vec<DirtyPage { page, recovery_lsn }>     for checkpoints; hold no latch, read last_lsn before
 //!       .flush_all() / .flush_before(Lsn) (recovery LSN smaller; hold no latch) / .flush_some(n) -> Result<.., PageError>
-//!       .set_replacement(Replacement::Lru | LazyLru)
+//!       .set_replacement(Replacement::Lru | LazyLru), .set_lazy_wait(Duration)
 //!       .stop_writer()                 to be called before others may use the files
 //!       .statistics() -> PoolStatistics, .body_bytes() -> usize, .frames(), .repaired_pages()
 //! PageRead:  id(), lsn(), Deref<[u8]>

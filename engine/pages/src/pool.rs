@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use evenkeel_disk::{Background, Directory};
 use evenkeel_log::{Log, LogError, Lsn};
@@ -374,6 +375,11 @@ impl Pool {
     /// Changes the replacement policy, from the next use of a page on.
     pub fn set_replacement(&self, replacement: Replacement) {
         self.replacer.set_policy(replacement);
+    }
+
+    /// Changes how long [`Replacement::LazyLru`] tries to get the list's lock.
+    pub fn set_lazy_wait(&self, wait: Duration) {
+        self.replacer.set_lazy_wait(wait);
     }
 
     /// Ends the background writer and waits for the batch it may be writing. To be called before anybody else may use the

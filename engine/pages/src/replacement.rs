@@ -50,7 +50,7 @@ pub(crate) struct Replacer {
     stalled: AtomicU64,
     parts: Parts,
     policy: AtomicU8,
-    lazy_wait_ns: u64,
+    lazy_wait_ns: AtomicU64,
     pub(crate) promoted: AtomicU64,
     pub(crate) deferred: AtomicU64,
     pub(crate) dropped: AtomicU64,
@@ -69,7 +69,7 @@ impl Replacer {
             holds: AtomicU64::new(0),
             stalled: AtomicU64::new(NO_HOLD),
             policy: AtomicU8::new(0),
-            lazy_wait_ns: lazy_wait.as_nanos() as u64,
+            lazy_wait_ns: AtomicU64::new(0),
             promoted: AtomicU64::new(0),
             deferred: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -77,12 +77,17 @@ impl Replacer {
             replacement_wait_ns: AtomicU64::new(0),
         };
         replacer.set_policy(policy);
+        replacer.set_lazy_wait(lazy_wait);
         replacer
     }
 
     pub(crate) fn set_policy(&self, policy: Replacement) {
         self.policy
             .store(u8::from(policy == Replacement::LazyLru), Relaxed);
+    }
+
+    pub(crate) fn set_lazy_wait(&self, wait: Duration) {
+        self.lazy_wait_ns.store(wait.as_nanos() as u64, Relaxed);
     }
 
     /// The list, for replacing pages.
@@ -134,7 +139,7 @@ impl Replacer {
         if self.stalled.load(Relaxed) == hold {
             return None;
         }
-        let limit_ns = self.lazy_wait_ns;
+        let limit_ns = self.lazy_wait_ns.load(Relaxed);
         let begun = Instant::now();
         let list = loop {
             // Some tries for each look at the clock, which costs as much as several.

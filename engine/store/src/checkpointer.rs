@@ -3,6 +3,8 @@
 //! The log is flushed after the list of running transactions is taken and before the file is written: a transaction missing in
 //! the list has a durable end.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use evenkeel_log::Lsn;
 
 use crate::checkpoint::{Checkpoint, CheckpointState};
@@ -67,7 +69,12 @@ impl StoreInner {
     /// Whether enough was logged since the last checkpoint for another.
     pub(crate) fn is_checkpoint_due(&self) -> bool {
         let since = self.checkpoints.lock().record_bytes;
-        let logged = self.storage.log.statistics().record_bytes;
-        logged.saturating_sub(since) >= self.checkpoint_log_bytes
+        let due = self.checkpoint_log_bytes.load(Relaxed);
+        self.storage
+            .log
+            .statistics()
+            .record_bytes
+            .saturating_sub(since)
+            >= due
     }
 }

@@ -23,6 +23,9 @@ use crate::storage::Storage;
 use crate::table::{Index, Table};
 use crate::tree::Tree;
 
+/// No lock timeout.
+const NO_TIMEOUT: u64 = u64::MAX;
+
 /// State shared by handles, transactions and background threads of one store.
 pub(crate) struct StoreInner {
     /// Tells handles of different stores apart.
@@ -43,8 +46,8 @@ pub(crate) struct StoreInner {
     pub(crate) escalation_locks: usize,
     pub(crate) log_block_bytes: usize,
     tables: RwLock<Tables>,
-    pub(crate) lock_timeout: Option<Duration>,
-    pub(crate) checkpoint_log_bytes: u64,
+    lock_timeout_ns: AtomicU64,
+    pub(crate) checkpoint_log_bytes: AtomicU64,
     stopped: AtomicBool,
     stopped_why: Mutex<Option<Arc<str>>>,
     observed: AtomicBool,
@@ -80,7 +83,7 @@ impl StoreInner {
     pub(crate) fn new(parts: Parts) -> StoreInner {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
         let log_block_bytes = parts.storage.log.settings().block_bytes;
-        StoreInner {
+        let store = StoreInner {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             storage: parts.storage,
             locks: parts.locks,
@@ -97,14 +100,16 @@ impl StoreInner {
             escalation_locks: parts.escalation_locks,
             log_block_bytes,
             tables: RwLock::default(),
-            lock_timeout: parts.lock_timeout,
-            checkpoint_log_bytes: parts.checkpoint_log_bytes,
+            lock_timeout_ns: AtomicU64::new(NO_TIMEOUT),
+            checkpoint_log_bytes: AtomicU64::new(parts.checkpoint_log_bytes),
             stopped: AtomicBool::new(false),
             stopped_why: Mutex::new(None),
             observed: AtomicBool::new(false),
             observer: RwLock::new(None),
             _lock: parts.lock,
-        }
+        };
+        store.set_lock_timeout(parts.lock_timeout);
+        store
     }
 
     /// # Errors
@@ -153,6 +158,19 @@ impl StoreInner {
             .lock()
             .get_or_insert_with(|| why.to_string().into());
         self.stopped.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn lock_timeout(&self) -> Option<Duration> {
+        match self.lock_timeout_ns.load(Ordering::Relaxed) {
+            NO_TIMEOUT => None,
+            timeout_ns => Some(Duration::from_nanos(timeout_ns)),
+        }
+    }
+
+    pub(crate) fn set_lock_timeout(&self, timeout: Option<Duration>) {
+        let timeout_ns = timeout.and_then(|timeout| u64::try_from(timeout.as_nanos()).ok());
+        self.lock_timeout_ns
+            .store(timeout_ns.unwrap_or(NO_TIMEOUT), Ordering::Relaxed);
     }
 
     #[inline]

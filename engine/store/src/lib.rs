@@ -16,7 +16,7 @@
 //!                           on a worker thread if there are any (dissertation, section 3.2.3), else on this one
 //! store.checkpoint(), store.close(), store.statistics() -> Statistics
 //! store.verify() -> Result<u64, StoreError>                           reads every page in use: damage is found, pages counted
-//! store.change(Change)      schedule, flush policy, streams and block size of the running store
+//! store.change(Change)      schedule, deadlock policy, replacement, flush policy, ... of the running store
 //! store.observe(Some(Arc<dyn Observer>))     age at each lock grant and remaining time (figure 3.2)
 //!
 //! Schema::new("customer").column("c_id", ColumnType::Int)...primary_key(["c_id"]).index("by_name", ["last", "first"])

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use evenkeel_locks::{Config, ScheduleKind};
+use evenkeel_locks::{Config, DeadlockPolicy, Rules, ScheduleKind};
 use evenkeel_log::{FlushPolicy, LogSettings};
-use evenkeel_pages::PoolSettings;
+use evenkeel_pages::{PoolSettings, Replacement};
 
 /// Settings of a store. The ones [`Change`] names can be changed while it runs.
 #[derive(Clone, Debug)]
@@ -90,10 +90,26 @@ impl Settings {
 pub enum Change {
     /// Grants locks by this schedule, with the papers' settings for it and the deadlock policy in force.
     Schedule(ScheduleKind),
+    /// Decides conflicts by these rules.
+    Rules(Rules),
+    /// Deadlock policy.
+    Deadlocks(DeadlockPolicy),
+    /// Longest wait for a lock.
+    LockTimeout(Option<Duration>),
+    /// Page replacement.
+    Replacement(Replacement),
+    /// Longest time for which lazy LRU tries to get the list's lock.
+    LazyWait(Duration),
     /// When commits are acknowledged. Returns when all commits acknowledged so far are durable.
     FlushPolicy(FlushPolicy),
+    /// Interval of log flushes under the lazy policies.
+    FlushInterval(Duration),
     /// Block size of the log, in bytes.
     LogBlockBytes(usize),
     /// Number of the log's streams in use.
     LogStreams(usize),
+    /// Number of worker threads. Surplus ones end after the transaction that they are executing.
+    Workers(usize),
+    /// Bytes of log records between two checkpoints.
+    CheckpointLogBytes(u64),
 }

@@ -102,8 +102,9 @@ impl Store {
     ) -> Result<Store, StoreError> {
         settings.log.active_streams = settings.log.active_streams.min(settings.log_streams.max(1));
         let store = Arc::new(open_inner(claim, log_directories, &settings)?);
-        let workers = Workers::start(settings.workers, settings.queue_max)
-            .map_err(StoreError::io("starting a thread"))?;
+        let workers = Workers::new(settings.queue_max);
+        let starting = StoreError::io("starting a thread");
+        workers.resize(settings.workers).map_err(starting)?;
         let housekeeper = match settings.housekeeping {
             Housekeeping::ByHand => None,
             Housekeeping::Background => Some(
@@ -173,7 +174,7 @@ impl Store {
     /// If the value is out of range, or the disk refuses.
     pub fn change(&self, change: Change) -> Result<(), StoreError> {
         let store = self.inner();
-        let (locks, log) = (&store.locks, &store.storage.log);
+        let (locks, pool, log) = (&store.locks, &store.storage.pool, &store.storage.log);
         match change {
             Change::Schedule(schedule) => {
                 let rules = locks.config().rules;
@@ -184,9 +185,30 @@ impl Store {
                 };
                 locks.set_rules(rules).map_err(StoreError::bad_locks)?;
             }
+            Change::Rules(rules) => locks.set_rules(rules).map_err(StoreError::bad_locks)?,
+            Change::Deadlocks(deadlocks) => {
+                let rules = Rules {
+                    deadlocks,
+                    ..locks.config().rules
+                };
+                locks.set_rules(rules).map_err(StoreError::bad_locks)?;
+            }
+            Change::LockTimeout(timeout) => store.set_lock_timeout(timeout),
+            Change::Replacement(replacement) => pool.set_replacement(replacement),
+            Change::LazyWait(wait) => pool.set_lazy_wait(wait),
             Change::FlushPolicy(policy) => store.set_flush_policy(policy)?,
+            Change::FlushInterval(interval) => log.set_flush_interval(interval),
             Change::LogBlockBytes(bytes) => log.set_block_bytes(bytes)?,
             Change::LogStreams(count) => log.set_active_streams(count)?,
+            Change::Workers(count) => {
+                self.threads
+                    .workers
+                    .resize(count)
+                    .map_err(StoreError::io("starting a worker thread"))?;
+            }
+            Change::CheckpointLogBytes(bytes) => {
+                store.checkpoint_log_bytes.store(bytes, Ordering::Relaxed)
+            }
         }
         Ok(())
     }

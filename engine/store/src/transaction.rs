@@ -96,7 +96,7 @@ impl Transaction {
         Transaction {
             isolation: options.isolation,
             class: options.class,
-            lock_timeout: options.lock_timeout.or(store.lock_timeout),
+            lock_timeout: options.lock_timeout.or_else(|| store.lock_timeout()),
             ended: false,
             number: 0,
             last_lsn: Lsn::ZERO,

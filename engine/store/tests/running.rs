@@ -11,8 +11,8 @@ use std::time::Duration;
 use evenkeel_disk::faults::FaultDisk;
 use evenkeel_locks::rng::Rng;
 use evenkeel_store::{
-    Change, ColumnType, FlushPolicy, Observer, Scan, ScheduleKind, Schema, Settings, Store,
-    StoreError, Table, Trace, Transaction, TransactionOptions,
+    Change, ColumnType, DeadlockPolicy, FlushPolicy, Observer, Replacement, Scan, ScheduleKind,
+    Schema, Settings, Store, StoreError, Table, Trace, Transaction, TransactionOptions, Victim,
 };
 use support::{open, small_settings};
 
@@ -126,7 +126,20 @@ fn settings_change_under_load_without_harm() {
             ]
             .map(Change::FlushPolicy),
         );
+        changes.extend([Replacement::LazyLru, Replacement::Lru].map(Change::Replacement));
+        changes.extend([0, 3, 1].map(Change::Workers));
         changes.extend([1024, 8192, 512].map(Change::LogBlockBytes));
+        let policies = [
+            DeadlockPolicy::NoWait,
+            DeadlockPolicy::WaitDie,
+            DeadlockPolicy::WoundWait,
+            DeadlockPolicy::Detect(Victim::Youngest),
+        ];
+        changes.extend(policies.map(Change::Deadlocks));
+        changes.push(Change::LockTimeout(Some(Duration::from_millis(1))));
+        changes.push(Change::LazyWait(Duration::from_micros(20)));
+        changes.push(Change::FlushInterval(Duration::from_millis(5)));
+        changes.push(Change::CheckpointLogBytes(10_000));
         for _ in 0..3 {
             for change in &changes {
                 store.change(change.clone()).unwrap();
