@@ -88,7 +88,6 @@ fn settings_change_under_load_without_harm() {
     let clients = 4;
     let mut settings = small_settings(4);
     settings.workers = 2;
-    settings.checkpoint_log_bytes = 10_000;
     let store = open(&FaultDisk::new(), settings).unwrap();
     let tables = set_up(&store, clients);
     let stop = AtomicBool::new(false);

@@ -1,17 +1,18 @@
 //! Power failures at every operation of the disk during TPC-C on the embedded store, with 1, 2 and 4 log streams.
 //!
 //! The data is loaded once and the store closed; every run starts from a copy of that disk. One client runs a fixed
-//! sequence of transactions, so the disk's content after a failure is known exactly. It equals that of a
-//! store that nothing disturbed, after as many transactions as were acknowledged. It may have one more transaction,
-//! if its commit was requested.
+//! sequence of transactions, so the disk's content after a failure is known exactly. It equals that of
+//! SQLite after the same transactions, as many as were acknowledged. It may have one more transaction, if its commit
+//! was requested.
 
 mod course;
 mod testbed;
+mod witness;
 
 use course::Course;
 use evenkeel_disk::faults::FaultDisk;
 use evenkeel_workloads::interface::{Connection, Workload, complete};
-use testbed::{Progress, Testbed, contents, load, run_course, settings, states};
+use testbed::{Progress, Testbed, contents, load, run_course, settings};
 
 /// Disks that each power failure leaves.
 const IMAGES: u64 = 3;
@@ -21,7 +22,7 @@ const PLACES: u64 = 4;
 const FURTHER: usize = 4;
 
 fn crash_everywhere(streams: usize) {
-    let (course, settings) = (Course::draw(states), settings(streams));
+    let (course, settings) = (Course::draw(witness::states), settings(streams));
     let loaded = load(&course, &settings);
     let (mut kept, mut lost) = (0, 0);
     for cut in 1.. {
@@ -110,7 +111,7 @@ fn every_operation_with_four_streams() {
 /// The power fails in the middle of the course, and again at each operation of the recovery.
 #[test]
 fn every_operation_of_the_recovery() {
-    let course = Course::draw(states);
+    let course = Course::draw(witness::states);
     for streams in [1, 2, 4] {
         let settings = settings(streams);
         let loaded = load(&course, &settings);

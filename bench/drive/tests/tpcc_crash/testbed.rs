@@ -101,32 +101,14 @@ pub fn run_course(
     Ok(testbed.store().close()?)
 }
 
-/// The tables' contents after each transaction of the course, on a store that nothing disturbs and whose pages stay in
-/// memory.
-pub fn states(course: &Course) -> Vec<Contents> {
-    let mut settings = settings(1);
-    settings.pool.frames = 4096;
-    let target = loaded(&FaultDisk::new(), &settings, course);
-    let mut link = target.connect(&course.hosted).unwrap();
-    let mut states = vec![contents(&course.tpcc, target.store())];
-    for request in &course.requests {
-        complete(transact(&course.tpcc, request, &mut link, || ())).unwrap();
-        states.push(contents(&course.tpcc, target.store()));
-    }
-    states
-}
-
-fn loaded(disk: &FaultDisk, settings: &Settings, course: &Course) -> Target {
-    let target = Target::over(open(disk, settings).unwrap(), settings);
-    let set_up = target.set_up(&course.hosted, false, 1, &AtomicBool::new(false), &Unseen);
-    set_up.unwrap();
-    target
-}
-
 /// A disk with the initial data of a store that was closed.
 pub fn load(course: &Course, settings: &Settings) -> FaultDisk {
     let disk = FaultDisk::new();
-    loaded(&disk, settings, course).store().close().unwrap();
+    let target = Target::over(open(&disk, settings).unwrap(), settings);
+    target
+        .set_up(&course.hosted, false, 1, &AtomicBool::new(false), &Unseen)
+        .unwrap();
+    target.store().close().unwrap();
     assert!(
         contents_of_closed(&disk, settings, course) == course.states[0],
         "the data is loaded"
@@ -198,7 +180,7 @@ fn plain(value: &store::Value) -> Value {
 }
 
 /// Nobody watches the load.
-struct Unseen;
+pub struct Unseen;
 
 impl LoadProgress for Unseen {
     fn loaded(&self, _: u64) {}
