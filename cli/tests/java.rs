@@ -470,10 +470,11 @@ fn an_interval_is_a_call_of_any_of_several_methods() {
         compile(&place, &jdk);
         let running = Running::start(java(&place, &jdk, &[]));
         let pid = running.child.id().to_string();
-        let interval = "Planted.throughLambdas|Planted.shared";
+        let interval = "Planted.throughLambdas|Planted.shared|Nowhere.run";
         let words = ["attach", &pid, "--for", "3s", "--interval", interval];
         let words = words.into_iter().chain(["--json", "run.json"]);
         let run = finish(place.evenkeel(words).spawn().unwrap()).ended(0);
+        let run = run.said(&["has not loaded Nowhere: this profile has nothing of it"]);
         let tree = &place.json("run.json")["tree"];
         // Only one of them calls each of these itself.
         let calls = tree["children"].as_array().expect("a list");

@@ -144,6 +144,11 @@ pub fn message(event: &Event<'_>) -> Option<String> {
                 "attached to process {number} ({name}){so_many}, one thread of which stood still for {still_ms:.1} ms"
             )
         }
+        Event::Awaiting { names, within } => format!(
+            "waiting up to {} s until the Java virtual machine has loaded {}",
+            within.as_secs(),
+            names.join(", ")
+        ),
         Event::Reloaded {
             classes,
             batch,

@@ -3,6 +3,7 @@
 //! ```text
 //! starting   the command or process, and the JVM in it
 //! session    the loop: drain, look, open
+//! awaited      the classes of the intervals, until they are loaded
 //! opening      classes are loaded again with probes: the first ones, and those of further methods
 //! ending       classes as they were, and the report
 //! search     which methods are opened next (stacks: where intervals spend their time)
@@ -18,6 +19,7 @@
 //!
 //! Native functions below Java methods are not timed, and neither are intervals on virtual threads: reports say both.
 
+mod awaited;
 mod ending;
 mod kinds;
 mod method;

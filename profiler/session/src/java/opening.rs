@@ -13,21 +13,15 @@ use super::problem::Problem;
 use super::search;
 use super::session::{JvmTarget, Session};
 use super::stacks::Method;
-use super::talk::{Joined, Loaded, Pause, Talk};
+use super::talk::{Joined, Pause, Talk};
 use super::waits;
 use crate::error::Error;
 use crate::profile::{Event, Observer};
 
-/// Time to wait for the interval's class if the user gives none.
-const CLASS_WITHIN: Duration = Duration::from_secs(10);
-/// The same for a command: a server may take long to start.
-const STARTED_CLASS_WITHIN: Duration = Duration::from_secs(120);
-/// Time to wait for the other classes of the interval below a command, once those are there without which there is none.
-const OTHERS_WITHIN: Duration = Duration::from_secs(30);
 /// Time for which the JVM of a command may refuse requests that it permits once it has started.
 const STARTS_WITHIN: Duration = Duration::from_secs(5);
 /// Interval of the requests.
-const ASK: Duration = Duration::from_millis(250);
+pub(super) const ASK: Duration = Duration::from_millis(250);
 
 /// Looks at stacks, and the time between them: a second in all, in several requests, so that the user can end it.
 const REQUESTS: u32 = 10;
@@ -94,41 +88,8 @@ impl Session<'_> {
         if self.settings.waits {
             self.begin_waits()?;
         }
-        let patience = match self.target {
-            JvmTarget::Command(_) => STARTED_CLASS_WITHIN,
-            JvmTarget::Process { .. } => CLASS_WITHIN,
-        };
-        let patience = self.settings.duration.unwrap_or_default().max(patience);
-        let (began, mut found) = (Instant::now(), None);
-        let names: Vec<String> = self.methods.iter().map(|one| one.class.clone()).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let loaded = loop {
-            let loaded = self.talk(|talk| talk.find(&names))?;
-            let missing = self.missing(&loaded);
-            if missing.is_empty() {
-                // A server that starts may load the others in a moment.
-                let found = *found.get_or_insert_with(Instant::now);
-                let starts = matches!(self.target, JvmTarget::Command(_));
-                if !starts || are_all(&names, &loaded) || found.elapsed() > OTHERS_WITHIN {
-                    break loaded;
-                }
-            }
-            if !missing.is_empty() && began.elapsed() > patience {
-                let seconds = patience.as_secs();
-                let class = dotted(names[0]);
-                return Err(match loaded.is_empty() {
-                    true => Problem::NoClass { class, seconds },
-                    false => Problem::NoOther {
-                        methods: missing.join(", "),
-                        seconds,
-                    },
-                }
-                .into());
-            }
-            if !self.is_running() || interrupted.load(Relaxed) {
-                return Ok(false);
-            }
-            std::thread::sleep(ASK);
+        let Some(loaded) = self.await_classes(interrupted, observer)? else {
+            return Ok(false);
         };
         for class in loaded {
             let named = &self.methods[class.name];
@@ -160,28 +121,6 @@ impl Session<'_> {
         self.switch()?;
         self.run.note_hooked(observer);
         Ok(true)
-    }
-
-    /// The methods of which one at least must be there yet: of a pair one that begins, and one that ends.
-    fn missing(&self, loaded: &[Loaded]) -> Vec<String> {
-        let is_loaded = |method: &NamedMethod| {
-            let mut names = loaded.iter().map(|class| &self.methods[class.name].class);
-            names.any(|name| *name == method.class)
-        };
-        let kinds: [fn(Purpose) -> bool; 3] = [
-            |purpose| purpose == Purpose::Interval,
-            |purpose| matches!(purpose, Purpose::Begin(_)),
-            |purpose| matches!(purpose, Purpose::End(_)),
-        ];
-        let lacking = kinds.into_iter().flat_map(|is_kind| {
-            let methods = self
-                .methods
-                .iter()
-                .filter(move |method| is_kind(method.purpose));
-            let is_there = methods.clone().any(is_loaded);
-            methods.filter(move |_| !is_there).map(NamedMethod::name)
-        });
-        lacking.collect()
     }
 
     /// Has waits recorded, and notes the class that parks threads.
@@ -462,12 +401,6 @@ impl Session<'_> {
             limit_ns: limit.as_nanos() as u64,
         })
     }
-}
-
-/// Whether all classes that were asked for are loaded.
-fn are_all(names: &[&str], loaded: &[Loaded]) -> bool {
-    let is_loaded = |name: &&str| loaded.iter().any(|class| names[class.name] == *name);
-    names.iter().all(is_loaded)
 }
 
 fn is_root(roots: &[(u32, String)], method: &Method) -> bool {

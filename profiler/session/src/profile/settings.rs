@@ -127,6 +127,13 @@ pub enum Event<'a> {
         /// How long one of its threads was stopped.
         stood_still: Duration,
     },
+    /// A Java virtual machine has not loaded classes of the intervals yet.
+    Awaiting {
+        /// Their names, or those of their methods.
+        names: &'a [String],
+        /// For how long they are waited for.
+        within: Duration,
+    },
     /// Classes were loaded again in a Java virtual machine, with probes.
     Reloaded {
         /// How many.
@@ -136,7 +143,7 @@ pub enum Event<'a> {
         /// How long the virtual machine was stopped, at most.
         stood_still: Duration,
     },
-    /// A process whose intervals would count was not attached to.
+    /// A process or a class through which intervals may pass has no probes.
     LeftOut {
         /// Why, and what to do.
         why: &'a str,

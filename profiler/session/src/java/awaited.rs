@@ -1,0 +1,120 @@
+//! The classes of the intervals are waited for until the JVM has loaded them.
+
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::{Duration, Instant};
+
+use super::method::{NamedMethod, Purpose, dotted};
+use super::opening::ASK;
+use super::problem::Problem;
+use super::session::{JvmTarget, Session};
+use super::talk::Loaded;
+use crate::error::Error;
+use crate::profile::{Event, Observer};
+
+/// Time to wait for the interval's class if the user gives none.
+const CLASS_WITHIN: Duration = Duration::from_secs(10);
+/// The same for a command: a server may take long to start.
+const STARTED_CLASS_WITHIN: Duration = Duration::from_secs(120);
+/// Time to wait for the other classes of the interval below a command, once those are there without which there is none.
+const OTHERS_WITHIN: Duration = Duration::from_secs(30);
+
+impl Session<'_> {
+    /// The classes of the intervals once enough of them are loaded. `None` where there is nothing to profile any more.
+    pub(super) fn await_classes(
+        &mut self,
+        interrupted: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Vec<Loaded>>, Error> {
+        let starts = matches!(self.target, JvmTarget::Command(_));
+        let patience = match starts {
+            true => STARTED_CLASS_WITHIN,
+            false => CLASS_WITHIN,
+        };
+        let patience = self.settings.duration.unwrap_or_default().max(patience);
+        let names: Vec<String> = self.methods.iter().map(|one| one.class.clone()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut waits = Waits::default();
+        loop {
+            let loaded = self.talk(|talk| talk.find(&names))?;
+            let missing = self.missing(&loaded);
+            let is_loaded = |name: &str| loaded.iter().any(|class| names[class.name] == name);
+            let others = names.iter().filter(|name| !is_loaded(name));
+            let mut others: Vec<String> = others.map(|name| dotted(name)).collect();
+            others.dedup();
+            if !missing.is_empty() {
+                if waits.over(&missing, patience, observer) {
+                    let seconds = patience.as_secs();
+                    let class = dotted(names[0]);
+                    return Err(match loaded.is_empty() {
+                        true => Problem::NoClass { class, seconds },
+                        false => Problem::NoOther {
+                            methods: missing.join(", "),
+                            seconds,
+                        },
+                    }
+                    .into());
+                }
+            // A server that starts may load the others in a moment.
+            } else if others.is_empty() {
+                return Ok(Some(loaded));
+            } else if !starts || waits.over(&others, OTHERS_WITHIN, observer) {
+                let why = &not_loaded(&others);
+                observer.event(&Event::LeftOut { why });
+                return Ok(Some(loaded));
+            }
+            if !self.is_running() || interrupted.load(Relaxed) {
+                return Ok(None);
+            }
+            std::thread::sleep(ASK);
+        }
+    }
+
+    /// The methods of which one at least must be there yet: of a pair one that begins, and one that ends.
+    fn missing(&self, loaded: &[Loaded]) -> Vec<String> {
+        let is_loaded = |method: &NamedMethod| {
+            let mut names = loaded.iter().map(|class| &self.methods[class.name].class);
+            names.any(|name| *name == method.class)
+        };
+        let kinds: [fn(Purpose) -> bool; 3] = [
+            |purpose| purpose == Purpose::Interval,
+            |purpose| matches!(purpose, Purpose::Begin(_)),
+            |purpose| matches!(purpose, Purpose::End(_)),
+        ];
+        let lacking = kinds.into_iter().flat_map(|is_kind| {
+            let methods = self
+                .methods
+                .iter()
+                .filter(move |method| is_kind(method.purpose));
+            let is_there = methods.clone().any(is_loaded);
+            methods.filter(move |_| !is_there).map(NamedMethod::name)
+        });
+        lacking.collect()
+    }
+}
+
+/// What is waited for at present, and since when.
+#[derive(Default)]
+struct Waits {
+    begun: Option<(Duration, Instant)>,
+}
+
+impl Waits {
+    /// Whether this wait has taken as long as it may. The user is told when one begins.
+    fn over(&mut self, names: &[String], within: Duration, observer: &mut dyn Observer) -> bool {
+        match self.begun {
+            Some((wait, since)) if wait == within => since.elapsed() > within,
+            _ => {
+                self.begun = Some((within, Instant::now()));
+                observer.event(&Event::Awaiting { names, within });
+                false
+            }
+        }
+    }
+}
+
+fn not_loaded(classes: &[String]) -> String {
+    format!(
+        "the Java virtual machine has not loaded {}: this profile has nothing of it. If requests pass through it, attach (evenkeel attach PID) once the server has served some",
+        classes.join(", ")
+    )
+}
