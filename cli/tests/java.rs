@@ -4,36 +4,11 @@
 mod support;
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::build::agent;
-use support::java::{compile_with, jdks, version};
+use support::java::jdks;
+use support::planted_java::{INTERVAL, Running, child, compile, java, measured};
 use support::run::{Place, eventually, finish, finish_hearing, has_opened_all};
-
-const INTERVAL: &str = "Planted.handle";
-
-/// Compiles the program in a place.
-fn compile(place: &Place, jdk: &Path) {
-    compile_with(place, jdk, "Planted.java", ".");
-}
-
-/// The command line of the program.
-fn java(place: &Place, jdk: &Path, arguments: &[&str]) -> Command {
-    let mut command = place.command(jdk.join("bin/java"));
-    command
-        .args(["-XX:+UseSerialGC", "-Xmx64m", "-cp", ".", "Planted"])
-        .args(arguments)
-        .env("UNTIL", place.file("enough"))
-        .env("TIMES", place.file("times"))
-        // The place may be in memory.
-        .env(
-            "FORCED",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join("forced"),
-        );
-    command
-}
 
 /// The stages of an interval of the program.
 const STAGES: [&str; 5] = [
@@ -43,18 +18,6 @@ const STAGES: [&str; 5] = [
     "shared",
     "locked",
 ];
-
-/// The program's own measurement: the nanoseconds of each interval's stages, in order.
-#[track_caller]
-fn measured(place: &Place) -> Vec<[i64; 5]> {
-    let text = std::fs::read_to_string(place.file("times")).expect("the program has ended");
-    let stages = |line: &str| {
-        let times = line.split(' ').map(|time| time.parse().expect("a number"));
-        let times: Vec<i64> = times.collect();
-        times.try_into().expect("five stages")
-    };
-    text.lines().map(stages).collect()
-}
 
 /// Sums over intervals: their number, latencies and squares of latencies.
 #[derive(Clone, Copy, Default)]
@@ -102,13 +65,6 @@ fn share(intervals: &[[i64; 5]], stage: usize) -> f64 {
         products.sum::<f64>()
     };
     moment(&|one| one[stage] as f64) / moment(&latency)
-}
-
-/// The node of a method directly below another.
-fn child<'a>(node: &'a Value, method: &str) -> Option<&'a Value> {
-    let name = format!("Planted.{method}");
-    let children = node["children"].as_array()?;
-    children.iter().find(|child| child["name"] == *name)
 }
 
 /// The share of a node and its standard error.
@@ -183,37 +139,6 @@ fn shares_are_those_that_the_program_measured() {
             "the Java virtual machine stood still",
             "native functions below",
         ]);
-    }
-}
-
-/// The program, which is ready.
-struct Running {
-    child: Child,
-}
-
-impl Running {
-    fn start(mut command: Command) -> Running {
-        command.stderr(Stdio::null());
-        let mut child = command.spawn().expect("java starts");
-        let mut output = BufReader::new(child.stdout.take().expect("piped"));
-        let mut line = String::new();
-        output.read_line(&mut line).expect("java prints");
-        assert!(line.starts_with("ready "), "{line}");
-        Running { child }
-    }
-
-    /// Lets it end, which it does only where nothing has harmed it.
-    fn end(mut self, place: &Place) {
-        std::fs::write(place.file("enough"), "").unwrap();
-        assert!(self.child.wait().expect("it ends").success());
-        assert!(!measured(place).is_empty());
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -484,119 +409,6 @@ fn an_interval_is_a_call_of_any_of_several_methods() {
         };
         assert!(is_called(".forEach"), "{run:?}");
         assert!(is_called("Planted.work"), "{run:?}");
-        running.end(&place);
-    }
-}
-
-#[test]
-fn unprofilable_methods_are_refused_with_a_remedy() {
-    for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
-        let running = Running::start(java(&place, &jdk, &[]));
-        let pid = running.child.id().to_string();
-        let refused = |interval: &str, more: &[&str], said: &[&str]| {
-            let words = ["attach", &pid, "--for", "2s", "--interval", interval];
-            let run = place.evenkeel(words.iter().chain(more)).spawn().unwrap();
-            finish(run).ended(2).said(said);
-        };
-        refused(
-            "Planted.handel",
-            &[],
-            &["no code in a method handel", "handle", "throughLambdas"],
-        );
-        refused(
-            "Planted.handle,label=text:1",
-            &[],
-            &["no argument for label=text:1", "(Ljava/util/Random;)[J"],
-        );
-        refused(
-            INTERVAL,
-            &["--manual"],
-            &["--manual is for native functions"],
-        );
-        refused("java.lang.Runnable.run", &[], &["may be abstract"]);
-        running.end(&place);
-    }
-}
-
-/// Options with which a JVM takes no agents while it runs.
-const FORBIDDING: [&str; 2] = [
-    "-XX:+DisableAttachMechanism",
-    "-XX:-EnableDynamicAgentLoading",
-];
-
-#[test]
-fn a_command_that_forbids_agents_to_come_later_starts_with_this_one() {
-    for (jdk, option) in jdks()
-        .iter()
-        .flat_map(|jdk| FORBIDDING.map(|option| (jdk, option)))
-    {
-        let place = Place::new();
-        compile(&place, jdk);
-        let words = ["profile", "--for", "3s", "--interval", INTERVAL];
-        let words = words.into_iter().chain(["--json", "run.json", "--"]);
-        let mut command = place.evenkeel(words);
-        command
-            .arg(jdk.join("bin/java"))
-            .args([option, "-Xmx64m", "-cp", ".", "Planted"])
-            .env("UNTIL", place.file("enough"))
-            .env("TIMES", place.file("times"));
-        let run = finish(command.spawn().unwrap()).ended(0);
-        let tree = &place.json("run.json")["tree"];
-        assert!(child(tree, "locked").is_some(), "{option}: {run:?}");
-    }
-}
-
-#[test]
-fn a_jvm_that_was_started_with_the_agent_need_not_permit_others() {
-    for (jdk, option) in jdks()
-        .iter()
-        .flat_map(|jdk| FORBIDDING.map(|option| (jdk, option)))
-    {
-        let place = Place::new();
-        compile(&place, jdk);
-        let with = |options: &[&str]| {
-            let mut command = java(&place, jdk, &[]);
-            command.env("JDK_JAVA_OPTIONS", options.join(" "));
-            Running::start(command)
-        };
-        let attach = |running: &Running| {
-            let pid = running.child.id().to_string();
-            let words = ["attach", &pid, "--for", "2s", "--interval", INTERVAL];
-            finish(place.evenkeel(words).spawn().unwrap())
-        };
-        // What is refused says how it is permitted.
-        let running = with(&[option]);
-        let refused = attach(&running).ended(2);
-        refused.said(&[option, "-agentpath:", "libevenkeel_agent.so"]);
-        running.end(&place);
-        std::fs::remove_file(place.file("enough")).unwrap();
-        let running = with(&[option, &format!("-agentpath:{}", agent().display())]);
-        attach(&running).ended(0);
-        attach(&running).ended(0);
-        let socket = format!("/tmp/.evenkeel_java_pid{}", running.child.id());
-        assert!(Path::new(&socket).exists());
-        running.end(&place);
-        assert!(!Path::new(&socket).exists());
-    }
-}
-
-#[test]
-fn intervals_on_virtual_threads_are_refused_by_name() {
-    for jdk in jdks() {
-        // Virtual threads exist from version 21 on.
-        let has_them = jdk.join("lib/modules").exists() && version(&jdk) >= Some(21);
-        if !has_them {
-            continue;
-        }
-        let place = Place::new();
-        compile(&place, &jdk);
-        let running = Running::start(java(&place, &jdk, &["virtual"]));
-        let pid = running.child.id().to_string();
-        let words = ["attach", &pid, "--for", "3s", "--interval", INTERVAL];
-        let run = finish(place.evenkeel(words).spawn().unwrap()).ended(2);
-        run.said(&["on virtual threads", "platform threads"]);
         running.end(&place);
     }
 }

@@ -6,6 +6,7 @@
 pub mod build;
 pub mod java;
 pub mod planted;
+pub mod planted_java;
 pub mod run;
 pub mod servers;
 pub mod terminal;
