@@ -151,10 +151,11 @@ impl Patcher {
         self.forget_unloaded(plan, modules, alone);
         for module in modules {
             for (id, probe) in plan.probes.iter().enumerate() {
-                if probe.module != module.index {
+                let (id, wanted) = (id as u32, wanted_of(probe));
+                // A file that is mapped twice is hooked where it was seen first, and so is the call under the hook.
+                if probe.module != module.index || self.is_elsewhere(id, module) {
                     continue;
                 }
-                let (id, wanted) = (id as u32, wanted_of(probe));
                 // SAFETY: the caller's contract.
                 changes += unsafe { self.bring_one(plan, id, module, wanted, alone) };
                 if let Some((call, wanted)) = self.trapped_under(plan, id, &wanted_of) {
@@ -165,6 +166,12 @@ impl Patcher {
             self.flush(alone);
         }
         changes
+    }
+
+    /// Whether the site lies in another mapping of the module's file.
+    fn is_elsewhere(&self, id: u32, module: &LoadedModule) -> bool {
+        let site = self.site(id);
+        site.is_here() && site.bias != module.bias
     }
 
     /// The call under the hook of an entry, if it can only be trapped and its code is made, and what is wanted of it.
@@ -202,9 +209,6 @@ impl Patcher {
         let probe = &plan.probes[id as usize];
         let for_good = self.for_good;
         let site = self.site_mut(id);
-        if site.is_here() && site.bias != module.bias {
-            return 0; // the file is mapped twice: the first is hooked
-        }
         if site.has_refused(wanted) {
             return 0;
         }

@@ -339,3 +339,29 @@ fn a_jump_under_the_hook_at_its_entry_is_trapped_there() {
         harness.renew();
     }
 }
+
+/// The first copy of a library that is loaded twice is hooked, jumps under its hooks included, in whatever order the
+/// copies are seen. A plan may change while a patcher is between the two.
+#[test]
+fn of_a_library_that_is_loaded_twice_the_first_copy_is_hooked() {
+    let library = Library::build("entries.s");
+    let corpus = Corpus::of(&library);
+    let harness = Harness::new(&library);
+    let path = library.path.with_extension("copy");
+    std::fs::copy(&library.path, &path).unwrap();
+    let copy = Library::load(path);
+    let entry = harness.entry("jump_slot", Role::Whole);
+    let call = harness.call_under(entry, Role::Whole).expect("a jump");
+    harness.want(&[entry], Wanted::On);
+    harness.apply_to(&[library.loaded]);
+    harness.want(&[call], Wanted::Discover);
+    harness.apply_to(&[copy.loaded, library.loaded]);
+    assert_eq!(corpus.check(), None);
+    let one = library.symbol("plus_one") - library.loaded.bias;
+    assert_eq!(harness.probes[call].seen[0].load(Relaxed), one);
+    copy.close();
+    harness.apply_to(&[library.loaded]);
+    assert_eq!(corpus.check(), None, "the copy is gone");
+    harness.renew();
+    assert_eq!(corpus.check(), None);
+}
