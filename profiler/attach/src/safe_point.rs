@@ -20,16 +20,20 @@ use crate::tracer::Memory;
 /// Frames that are looked at; a deeper stack is not safe.
 const FRAMES_MAX: usize = 1024;
 
-/// Functions of the C library that hold no lock while they wait or move data.
+/// Functions of the C library that hold no lock while they wait, move data, or look for a file.
 const HARMLESS: &[&str] = &[
     "accept",
     "accept4",
+    "access",
     "clock_nanosleep",
     "connect",
     "epoll_pwait",
     "epoll_pwait2",
     "epoll_wait",
+    "fcntl",
+    "fcntl64",
     "fdatasync",
+    "flock",
     "fsync",
     "futex",
     "io_getevents",
@@ -38,6 +42,10 @@ const HARMLESS: &[&str] = &[
     "msgrcv",
     "msgsnd",
     "nanosleep",
+    "open",
+    "open64",
+    "openat",
+    "openat64",
     "pause",
     "poll",
     "ppoll",
