@@ -15,7 +15,7 @@ use crate::profile::{Event, Observer};
 const CLASS_WITHIN: Duration = Duration::from_secs(10);
 /// The same for a command: a server may take long to start.
 const STARTED_CLASS_WITHIN: Duration = Duration::from_secs(120);
-/// Time to wait for the other classes of the interval below a command, once those are there without which there is none.
+/// Time to wait below a command for the classes that an interval does not need: it needs one that begins it and one that ends it.
 const OTHERS_WITHIN: Duration = Duration::from_secs(30);
 
 impl Session<'_> {
@@ -69,7 +69,7 @@ impl Session<'_> {
         }
     }
 
-    /// The methods of which one at least must be there yet: of a pair one that begins, and one that ends.
+    /// The methods that an interval still needs: one that begins it, and one that ends it.
     fn missing(&self, loaded: &[Loaded]) -> Vec<String> {
         let is_loaded = |method: &NamedMethod| {
             let mut names = loaded.iter().map(|class| &self.methods[class.name].class);
