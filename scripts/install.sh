@@ -165,6 +165,7 @@ check() {
         has tmux || want tmux
         python3 -c 'import jsonschema' 2>/dev/null || want python3-jsonschema
         check programs
+        check containers
         check postgresql
         check mariadb
         check apache
@@ -187,6 +188,8 @@ check() {
         has named || want bind9
         has dig || want bind9-dnsutils
         ;;
+    # Makes a container where there is no podman.
+    containers) has podman || has bwrap || want bubblewrap ;;
     # Runs the questions of sql/ next to our own engine; a package of PyPI.
     duckdb) want_python duckdb ;;
     # Scrapes metrics and checks rules; protoc reads messages by OpenTelemetry's definitions.

@@ -209,6 +209,18 @@ fn in_namespaces(_: &Place, program: &Path, does: &str) -> (Command, Option<Podm
     (command, None)
 }
 
+fn in_namespaces_with_users(
+    place: &Place,
+    program: &Path,
+    does: &str,
+) -> (Command, Option<Podman>) {
+    let (plain, podman) = in_namespaces(place, program, does);
+    let mut command = Command::new(plain.get_program());
+    command.arg("--map-root-user");
+    command.args(plain.get_args());
+    (command, podman)
+}
+
 const WAYS: &[(&str, Way)] = &[
     ("podman", in_podman),
     ("bubblewrap", in_bubblewrap),
@@ -230,6 +242,7 @@ impl Contained {
         let ways: &[(&str, Way)] = &[
             ("podman", in_podman_with_users),
             ("bubblewrap", in_bubblewrap_with_users),
+            ("unshare", in_namespaces_with_users),
         ];
         Contained::start_in_one_of(ways, "nothing")
     }

@@ -1,5 +1,6 @@
 //! The classes of the intervals are waited for until the JVM has loaded them.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
@@ -33,16 +34,16 @@ impl Session<'_> {
         let patience = self.settings.duration.unwrap_or_default().max(patience);
         let names: Vec<String> = self.methods.iter().map(|one| one.class.clone()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut waits = Waits::default();
+        let (mut needed_since, mut others_since) = (None, None);
         loop {
             let loaded = self.talk(|talk| talk.find(&names))?;
             let missing = self.missing(&loaded);
             let is_loaded = |name: &str| loaded.iter().any(|class| names[class.name] == name);
             let others = names.iter().filter(|name| !is_loaded(name));
-            let mut others: Vec<String> = others.map(|name| dotted(name)).collect();
-            others.dedup();
+            let others: BTreeSet<String> = others.map(|name| dotted(name)).collect();
+            let others = Vec::from_iter(others);
             if !missing.is_empty() {
-                if waits.over(&missing, patience, observer) {
+                if is_over(&mut needed_since, &missing, patience, observer) {
                     let seconds = patience.as_secs();
                     let class = dotted(names[0]);
                     return Err(match loaded.is_empty() {
@@ -57,7 +58,7 @@ impl Session<'_> {
             // A server that starts may load the others in a moment.
             } else if others.is_empty() {
                 return Ok(Some(loaded));
-            } else if !starts || waits.over(&others, OTHERS_WITHIN, observer) {
+            } else if !starts || is_over(&mut others_since, &others, OTHERS_WITHIN, observer) {
                 let why = &not_loaded(&others);
                 observer.event(&Event::LeftOut { why });
                 return Ok(Some(loaded));
@@ -92,24 +93,18 @@ impl Session<'_> {
     }
 }
 
-/// What is waited for at present, and since when.
-#[derive(Default)]
-struct Waits {
-    begun: Option<(Duration, Instant)>,
-}
-
-impl Waits {
-    /// Whether this wait has taken as long as it may. The user is told when one begins.
-    fn over(&mut self, names: &[String], within: Duration, observer: &mut dyn Observer) -> bool {
-        match self.begun {
-            Some((wait, since)) if wait == within => since.elapsed() > within,
-            _ => {
-                self.begun = Some((within, Instant::now()));
-                observer.event(&Event::Awaiting { names, within });
-                false
-            }
-        }
-    }
+/// Whether a wait has taken as long as it may. The user is told when it begins.
+fn is_over(
+    begun: &mut Option<Instant>,
+    names: &[String],
+    within: Duration,
+    observer: &mut dyn Observer,
+) -> bool {
+    let since = begun.get_or_insert_with(|| {
+        observer.event(&Event::Awaiting { names, within });
+        Instant::now()
+    });
+    since.elapsed() > within
 }
 
 fn not_loaded(classes: &[String]) -> String {
