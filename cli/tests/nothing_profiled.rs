@@ -187,6 +187,40 @@ fn a_library_opened_where_code_may_not_be_changed() {
     ]);
 }
 
+/// The program calls a library and a copy of it in turn. Half of the calls are seen, and the report says so.
+#[test]
+fn a_library_that_is_loaded_twice() {
+    let place = Place::new();
+    let library = format!(
+        "{FOREVER}FUNCTION void plugin_work(void) {{ for (int i = 0; i < 1000; i++) sink++; }}\n"
+    );
+    compile(
+        &place,
+        &library,
+        &["-shared", "-fPIC", "-Wl,--build-id", "-o", "late.so"],
+    );
+    std::fs::copy(place.file("late.so"), place.file("copy.so")).unwrap();
+    let program = "#include <dlfcn.h>\n\
+         typedef void (*work)(void);\n\
+         static work of(const char *path) { return (work)dlsym(dlopen(path, RTLD_NOW), \"plugin_work\"); }\n\
+         int main(void) { work late = of(\"./late.so\"), copy = of(\"./copy.so\"); for (;;) { late(); copy(); } }\n";
+    compile(&place, program, &["-o", "loads_twice"]);
+    let run = place.run([
+        "profile",
+        "--interval",
+        "late.so!plugin_work",
+        "--for",
+        "3s",
+        "--json",
+        "run.json",
+        "--",
+        "./loads_twice",
+    ]);
+    run.ended(0).said(&["late.so twice, or a copy of it"]);
+    let warnings = place.json("run.json")["warnings"].to_string();
+    assert!(warnings.contains("late.so twice"), "{warnings}");
+}
+
 /// Each interval begins on the first thread and ends on the second, which has begun none. No longjmp is to blame.
 #[test]
 fn intervals_that_end_on_another_thread() {

@@ -3,8 +3,8 @@
 #
 #   scripts/patterns/mariadb.sh PROBLEM [SECONDS] [-- OPTIONS OF ATTACH]        (problems: the cases below)
 #
-# common.sh has the variables that it reads. As root.
-. "$(dirname "$0")/common.sh"
+# problem.sh has the variables that it reads. As root.
+. "$(dirname "$0")/problem.sh"
 
 start() { # SETTING..
     chown mysql "$work"

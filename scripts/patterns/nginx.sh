@@ -3,8 +3,8 @@
 #
 #   scripts/patterns/nginx.sh PROBLEM [SECONDS] [-- OPTIONS OF ATTACH]        (problems: the cases below)
 #
-# common.sh has the variables that it reads. As root.
-. "$(dirname "$0")/common.sh"
+# problem.sh has the variables that it reads. As root.
+. "$(dirname "$0")/problem.sh"
 
 start() { # LINES OF THE SERVER, LINES OF HTTP
     port=$(free_port)
@@ -22,18 +22,7 @@ start() { # LINES OF THE SERVER, LINES OF HTTP
     await curl -fs "http://127.0.0.1:$port/small.txt"
 }
 
-# Asks for a path again and again, on one connection, with a pause in seconds.
-ask() { # PATH PAUSE [HEADER VALUE]
-    python3 -c 'import http.client, sys, time
-client = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
-headers = {sys.argv[4]: sys.argv[5]} if len(sys.argv) > 5 else {}
-while True:
-    client.request("GET", sys.argv[2], headers=headers)
-    answer = client.getresponse()
-    while answer.read(1 << 20):
-        pass
-    time.sleep(float(sys.argv[3]))' "$port" "$@"
-}
+ask() { python3 "$here/ask.py" "$port" "$@"; } # PATH PAUSE [HEADER VALUE]
 
 # An upstream that is slow for some of its answers.
 start_upstream() { # SECONDS OF ONE ANSWER IN TEN

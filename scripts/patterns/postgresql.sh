@@ -3,8 +3,8 @@
 #
 #   scripts/patterns/postgresql.sh PROBLEM [SECONDS] [-- OPTIONS OF ATTACH]        (problems: the cases below)
 #
-# common.sh has the variables that it reads. As root.
-. "$(dirname "$0")/common.sh"
+# problem.sh has the variables that it reads. As root.
+. "$(dirname "$0")/problem.sh"
 bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
 chown postgres "$work"
 export PGHOST=$work PGUSER=postgres PGDATABASE=postgres PGPORT=5432

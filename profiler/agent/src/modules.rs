@@ -150,6 +150,13 @@ impl Pass<'_> {
         let Some(index) = index else {
             return;
         };
+        let before = &self.modules.fresh[..self.len];
+        if before.iter().any(|module| module.index as usize == index) {
+            // SAFETY: entries of loaded modules are complete.
+            unsafe { &*self.arena.module(index) }
+                .twice
+                .store(1, Relaxed);
+        }
         self.modules.fresh[self.len] = LoadedModule {
             index: index as u32,
             bias: seen.bias,

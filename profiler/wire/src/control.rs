@@ -187,8 +187,10 @@ pub struct Module {
     pub executable: AtomicU32,
     /// A [`Fixed`]: whether code of a process with this file may be changed before its first instruction only.
     pub fixed: AtomicU32,
+    /// 1: a process has mapped the file, or a copy of it, at two addresses at once. It is hooked at one of them.
+    pub twice: AtomicU32,
     /// The path, as the loader gave it.
-    pub path: [u8; 440],
+    pub path: [u8; 436],
 }
 
 impl Module {

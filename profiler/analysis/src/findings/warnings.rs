@@ -177,6 +177,8 @@ pub enum Warning {
         /// The copies.
         copies: String,
     },
+    /// A process has mapped this file, or a copy of it, at two addresses, and calls in one of them are not timed.
+    MappedTwice(String),
     /// Calls through pointers at this number of call sites are so frequent that only a sample was followed.
     CalleesSampled(u64),
     /// The cost of a probe is not known.

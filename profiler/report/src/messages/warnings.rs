@@ -23,6 +23,10 @@ pub fn warning(warning: &Warning) -> String {
         Warning::NoKernelEvents(why) => {
             format!("run-queue delay and blocked time are not told apart: {why}")
         }
+        Warning::MappedTwice(file) => format!(
+            "a process has loaded {file} twice, or a copy of it, and calls are timed in the one that was seen first. Those in the other are \
+             missing, or part of their callers' own time: see that it is loaded once"
+        ),
         Warning::NoStacks { pid, why } => format!(
             "no stacks of slow intervals were taken: those of process {pid} cannot be read ({why}); run evenkeel as root or as the user of the process"
         ),
@@ -240,13 +244,7 @@ fn counted_events(warning: &Warning) -> String {
                 number(threads)
             )
         }
-        Warning::NotDrained { records, intervals } => format!(
-            "a thread's buffer was full {}: its interval makes more calls than the buffer holds, or the profiler had too little processor \
-             time. These intervals are left out, and {} more that found no room for their beginning. Lower --max-probes, or give the profiler \
-             more processor time",
-            counted(*records, "time"),
-            number(intervals)
-        ),
+        Warning::NotDrained { records, intervals } => not_drained(*records, *intervals),
         Warning::Frozen { processes, why } => format!(
             "{} processes {}. Calls that were timed by then stay timed, and no others were added. To see more, time more at the start \
              (--plant NUMBER), or name an --interval further down",
@@ -263,6 +261,23 @@ fn counted_events(warning: &Warning) -> String {
         ),
         other => unreachable!("{other:?} is said elsewhere"),
     }
+}
+
+/// `lost`: intervals that lost calls. `skipped`: those that could not begin.
+fn not_drained(lost: u64, skipped: u64) -> String {
+    let parts = [
+        (lost, "lost calls"),
+        (skipped, "found no room for their beginning"),
+    ];
+    let parts = parts.into_iter().filter(|&(intervals, _)| intervals > 0);
+    let parts: Vec<String> = parts
+        .map(|(intervals, what)| format!("{} {what}", count(intervals)))
+        .collect();
+    format!(
+        "intervals are left out, because a thread's buffer was full: {}. An interval makes more calls than the buffer holds, or the profiler had too \
+         little processor time. Lower --max-probes, or give the profiler more processor time",
+        parts.join(", and ")
+    )
 }
 
 fn frozen(why: FrozenBy) -> &'static str {
@@ -373,5 +388,13 @@ mod tests {
             text.contains("took 910 ms on average, the others 10.0 µs"),
             "{text}"
         );
+    }
+    /// What did not happen is not said.
+    #[test]
+    fn a_full_buffer_lost_calls_or_whole_intervals() {
+        let said = |records, intervals| warning(&Warning::NotDrained { records, intervals });
+        assert!(said(3, 0).contains("was full: 3 lost calls. "));
+        assert!(said(0, 15_346).contains("was full: 15,346 found no room"));
+        assert!(said(1, 2).contains(": 1 lost calls, and 2 found no room"));
     }
 }

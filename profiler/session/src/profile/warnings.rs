@@ -1,5 +1,6 @@
 //! What a session warns its user of.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_analysis::Analysis;
@@ -8,6 +9,7 @@ use evenkeel_wire::{Control, FAULT_IN_FUNCTION, Frozen};
 
 use super::Session;
 use super::records::Records;
+use crate::arena::Arena;
 
 /// Number of left intervals, and of ends on threads without a beginning, that is no mistake of the target.
 const LEFT_FEW: u64 = 20;
@@ -61,8 +63,18 @@ impl Session<'_> {
         all.extend(self.records.warnings());
         all.extend(self.modules.notes.iter().cloned().map(Warning::DebugFile));
         all.extend(of_agent(&self.records));
+        all.extend(mapped_twice(&self.records.arena));
         all
     }
+}
+
+/// Warnings about files with probes that a process has mapped twice.
+fn mapped_twice(arena: &Arena) -> impl Iterator<Item = Warning> {
+    let probed: BTreeSet<u32> = arena.probes().iter().map(|probe| probe.module).collect();
+    let modules = arena.modules();
+    let probed = probed.into_iter().filter_map(|at| modules.get(at as usize));
+    let twice = probed.filter(|module| module.twice.load(Relaxed) != 0);
+    twice.map(|module| Warning::MappedTwice(String::from_utf8_lossy(module.path()).into_owned()))
 }
 
 /// Warnings about what the agent counted: intervals, calls and labels that it could not follow or read.
