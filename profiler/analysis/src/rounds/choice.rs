@@ -144,6 +144,22 @@ mod tests {
         assert_eq!(run.best(), Some(0));
     }
 
+    /// An eighth of the stalls is deep. In a small round, that may be chance.
+    #[test]
+    fn an_uncertain_deeper_answer_waits() {
+        let mut run = Run::default();
+        run.add(20_000, |number| nested(&[0], stalls(number)));
+        let deep: Vec<u32> = (0..15).collect();
+        let some_are_deep = |number| {
+            let is_deep = (drawn(number) >> 8).is_multiple_of(8);
+            nested(if is_deep { &deep } else { &[0] }, stalls(number))
+        };
+        run.add(150, &some_are_deep);
+        assert_eq!(run.best(), Some(0));
+        run.add(20_000, some_are_deep);
+        assert_eq!(run.best(), Some(2));
+    }
+
     /// A shallow round that begins with this many stalls, and a deeper round without stalls that explains all other
     /// intervals better.
     fn stalls_in_the_shallow_round(stalls: u64) -> Run {

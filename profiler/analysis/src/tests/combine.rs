@@ -340,8 +340,8 @@ fn stalls_that_recur_are_the_load() {
     assert!(!profile.warnings.iter().any(says), "{:?}", profile.warnings);
 }
 
-/// Intervals of 2,000 and of 3,000 under two plans, each with the durations of its two calls.
-fn changing(ticks: impl Fn(u64, bool) -> [u64; 2]) -> Profile {
+/// Whether the load changed between 2,000 intervals and 3,000 under two plans: durations of two calls in an interval, and its own.
+fn is_another_load(ticks: impl Fn(u64, bool) -> [u64; 3]) -> bool {
     let mut analysis = Analysis::new(ProbeCost::default());
     for (generation, toggled) in [(1, vec![CULPRIT, OTHER]), (2, vec![BELOW])] {
         analysis.plan_changed(PlanChange {
@@ -352,37 +352,80 @@ fn changing(ticks: impl Fn(u64, bool) -> [u64; 2]) -> Profile {
     }
     for number in 0..5000 {
         let is_second = number >= 2000;
-        let [culprit, other] = ticks(number, is_second);
-        let steps = [leaf(CULPRIT, culprit), leaf(OTHER, other)];
+        let [culprit, other, own] = ticks(number, is_second);
+        let steps = [leaf(CULPRIT, culprit), leaf(OTHER, other), work(own)];
         let generation = 1 + u64::from(is_second);
         analysis.push(1, &under(generation, 1_000_000 * number, &steps));
     }
     analysis.ended();
-    analysis.profile(&three_calls(), &Options::default())
+    let profile = analysis.profile(&three_calls(), &Options::default());
+    assert_eq!(profile.intervals, 5000);
+    let said = |warning: &Warning| matches!(warning, Warning::LoadChanged { .. });
+    profile.warnings.iter().any(said)
 }
 
-/// Latencies are the same, and another call varies.
+/// A pseudorandom number below `bound`, and independent ones with other `stream`s.
+fn drawn(number: u64, stream: u64, bound: u64) -> u64 {
+    let mixed = (number << 2 | stream).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ mixed >> 31).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (mixed >> 33) % bound
+}
+
+/// Latencies are the same, and another call varies most.
 #[test]
 fn time_that_moves_to_another_call_is_another_load() {
-    let profile = changing(|number, is_second| {
-        let varies = 100 + 20 * (number % 7);
-        if is_second {
-            [100, varies]
+    for small in [0, 100] {
+        assert!(is_another_load(|number, is_second| {
+            let large = 100 + drawn(number, 0, 200);
+            let small = 100 + drawn(number, 1, small + 1);
+            if is_second {
+                [small, large, 1]
+            } else {
+                [large, small, 1]
+            }
+        }));
+    }
+}
+
+/// What moves has three hundredths of the variance.
+#[test]
+fn a_little_time_that_moves_is_no_other_load() {
+    assert!(!is_another_load(|number, is_second| {
+        let small = [1, 1 + drawn(number, 1, 180)];
+        let [other, own] = if is_second {
+            small
         } else {
-            [varies, 100]
-        }
-    });
-    let said = |warning: &Warning| matches!(warning, Warning::LoadChanged { .. });
-    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
+            [small[1], small[0]]
+        };
+        [drawn(number, 0, 1000), other, own]
+    }));
 }
 
 /// The mean is the same, and the spread half as wide again.
 #[test]
 fn a_wider_spread_about_the_same_mean_is_another_load() {
-    let profile = changing(|number, is_second| {
+    assert!(is_another_load(|number, is_second| {
         let [base, step] = if is_second { [70, 30] } else { [100, 20] };
-        [base + step * (number % 7), 100]
-    });
-    let said = |warning: &Warning| matches!(warning, Warning::LoadChanged { .. });
-    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
+        [base + step * (number % 7), 100, 1]
+    }));
+}
+
+/// Means that differ by two standard errors do so by chance; those that differ by six do not.
+#[test]
+fn what_chance_explains_is_no_other_load() {
+    let of = |number| drawn(number, 0, 1000) as f64;
+    let mean = |numbers: std::ops::Range<u64>| {
+        let count = (numbers.end - numbers.start) as f64;
+        numbers.map(of).sum::<f64>() / count
+    };
+    let ahead = mean(2000..5000) - mean(0..2000);
+    let error = 1000.0 / 12f64.sqrt() * (1.0f64 / 2000.0 + 1.0 / 3000.0).sqrt();
+    for (errors, is_other) in [(2.0, false), (6.0, true)] {
+        let shift = (errors * error - ahead).round() as u64;
+        let said = is_another_load(|number, is_second| {
+            let later = if is_second { shift } else { 0 };
+            [drawn(number, 0, 1000) + later, 100, 1]
+        });
+        assert_eq!(said, is_other, "{errors} standard errors");
+    }
 }
