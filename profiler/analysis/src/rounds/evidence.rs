@@ -92,6 +92,14 @@ fn errors(blocks: &[PartSums]) -> [f64; 2] {
     })
 }
 
+/// Standard errors of a part's fractions. Those of a small part are not computed: they are as large as the part.
+fn errors_of([share, variance]: [f64; 2], blocks: impl FnOnce() -> Vec<PartSums>) -> [f64; 2] {
+    match share.abs().max(variance) >= SHARE_WITH_ERROR_MIN {
+        true => errors(&blocks()),
+        false => [share.abs(), variance],
+    }
+}
+
 /// The nodes of a tree whose intervals were summed in blocks: their names, calls, fractions and errors. All other
 /// fields have default values.
 pub fn of_round(tree: &VarianceTree<'_>, blocks: &Blocks) -> Node {
@@ -112,13 +120,9 @@ pub fn of_recent(tree: &VarianceTree<'_>, recent: &Recent) -> Node {
 }
 
 fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<PartSums>) -> Node {
-    let [share, variance_fraction] = PartSums::of(tree.total, part).fractions();
-    let is_reported = share.abs().max(variance_fraction) >= SHARE_WITH_ERROR_MIN;
-    let [se, variance_se] = if is_reported {
-        errors(&blocks_of(part))
-    } else {
-        [share.abs(), variance_fraction]
-    };
+    let fractions = PartSums::of(tree.total, part).fractions();
+    let [share, variance_fraction] = fractions;
+    let [se, variance_se] = errors_of(fractions, || blocks_of(part));
     let is_call = matches!(part, Part::Call(_));
     let parts = match part {
         Part::Call(node) => tree.parts(node),
@@ -304,6 +308,8 @@ fn add(to: &mut [Moments; 2], more: &[Moments; 2]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sums::paths::Paths;
+    use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
 
     fn block(values: &[(f64, f64)]) -> PartSums {
         let add = |sums: PartSums, &(time, latency): &(f64, f64)| {
@@ -337,6 +343,36 @@ mod tests {
             .fractions();
         let [error, _] = errors(&[steady, steady, steady, stalled]);
         assert!(share > 0.99 && share - 2.0 * error < 0.3, "{share} {error}");
+    }
+
+    #[test]
+    fn errors_of_small_parts_are_the_parts() {
+        let steady = || vec![block(&[(1.0, 2.0), (3.0, 6.0), (2.0, 4.0)]); 4];
+        assert_eq!(errors_of([-4e-4, 3e-4], steady), [4e-4, 3e-4]);
+        assert!(errors_of([-6e-4, 3e-4], steady)[0] < 1e-9);
+        assert!(errors_of([0.0, 6e-4], steady)[1] < 1e-9);
+    }
+
+    /// Blocks are merged in pairs when there are too many, so their number stays within a factor of two.
+    #[test]
+    fn the_last_look_is_summed_in_some_blocks() {
+        let (mut recent, mut paths) = (Recent::default(), Paths::default());
+        let mut vectoriser = Vectoriser::default();
+        for number in 0..1000 {
+            let segment = Segment {
+                start: 0,
+                end: 100 + number % 7,
+                calls: &[],
+                open: &[],
+            };
+            let ticks = segment.end as i64;
+            vectoriser.segment(&segment, ticks, &mut paths).unwrap();
+            let vector = vectoriser.complete(ticks, ProbeCost::default(), &mut paths);
+            recent.add(0, &vector);
+        }
+        let blocks = recent.blocks.iter();
+        assert_eq!(blocks.map(|block| block.intervals).sum::<u64>(), 1000);
+        assert!((16..=32).contains(&recent.blocks.len()));
     }
 
     #[test]

@@ -242,6 +242,7 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
 
     fn rounds(intervals: &[u64]) -> Rounds {
         let mut rounds = Rounds::default();
@@ -268,6 +269,32 @@ mod tests {
             kept(&rounds(&[5000, 300, 10, 10, 10])),
             [true, false, false, true, true]
         );
+    }
+
+    /// Sums of a retired round take a bounded part of the memory, and its errors can still be told.
+    #[test]
+    fn a_retired_round_has_some_blocks() {
+        let (mut rounds, mut vectoriser) = (Rounds::default(), Vectoriser::default());
+        rounds.begin(1, true);
+        for number in 0..640 {
+            let detail = rounds.detail_mut(0).unwrap();
+            let segment = Segment {
+                start: 0,
+                end: 100 + number % 7,
+                calls: &[],
+                open: &[],
+            };
+            let ticks = segment.end as i64;
+            let paths = &mut detail.paths;
+            vectoriser.segment(&segment, ticks, paths).unwrap();
+            let vector = vectoriser.complete(ticks, ProbeCost::default(), paths);
+            detail.sums.add(&vector, 0, paths);
+            rounds.count(0);
+        }
+        let blocks = |round: &Round| round.sums().unwrap().sums.blocks.blocks().len();
+        assert!(blocks(&rounds.rounds[0]) > 16);
+        rounds.rounds[0].retire();
+        assert!((8..=16).contains(&blocks(&rounds.rounds[0])));
     }
 
     /// A round that only traps calls does not retire the round before it, which is continued later.

@@ -27,15 +27,16 @@ pub(super) const OWN_CODE_WEIGHT: f64 = 0.5;
 // Rounds taken together.
 
 /// Standard errors by which two rounds that agree may differ. Of a dozen compared values, one differs by more in 3 of
-/// 100 comparisons by chance. Convention: `tests::combine`.
+/// 100 comparisons by chance. Convention: `what_chance_explains_is_no_other_load`.
 pub(super) const ERRORS_MAX: f64 = 3.0;
-/// Paths compared have at least this share. Guess: `time_that_moves_to_another_call_is_another_load`.
+/// Paths compared have at least this share. Guess: `time_that_moves_to_another_call_is_another_load`,
+/// `a_little_time_that_moves_is_no_other_load`.
 pub(super) const COMPARED_MIN: f64 = 0.05;
 
 // What other rounds have found, and what is hidden in a caller's own time.
 
 /// A share is certain if it exceeds this multiple of its standard error. Convention:
-/// `one_stall_in_a_deeper_round_is_no_answer`.
+/// `an_uncertain_deeper_answer_waits`.
 pub(super) const ERRORS_MIN: f64 = 2.0;
 /// A call that a round did not time is reported as hidden if it took this fraction of the time or variance in another
 /// round. Guess: `tests::rounds`.
@@ -45,11 +46,12 @@ pub(super) const TAKEN_MIN: f64 = 0.01;
 
 /// Paths kept of one round, and paths reported of all together, largest first.
 pub const PATHS_MAX: usize = 16;
-/// Blocks of a retired round.
+/// Blocks of a retired round. Guess: `a_retired_round_has_some_blocks`.
 pub(super) const BLOCKS_RETIRED: usize = 16;
 /// Numbers kept of all retired rounds together, 16 bytes each. The smallest rounds are dropped first.
 pub(super) const CELLS_RETIRED_MAX: usize = 1 << 23;
-/// Blocks of the intervals since the last look.
+/// Blocks of the intervals since the last look. Guess: `the_last_look_is_summed_in_some_blocks`.
 pub(super) const BLOCKS_OF_LOOK_MAX: usize = 32;
-/// Below this share the error is set to the share itself: most parts are smaller, and no rule uses them.
+/// Below this share the error is set to the share itself: most parts are smaller, and no rule uses them. Guess:
+/// `errors_of_small_parts_are_the_parts`.
 pub(super) const SHARE_WITH_ERROR_MIN: f64 = 5e-4;
