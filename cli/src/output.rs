@@ -134,19 +134,24 @@ pub fn check(path: &Path) -> Result<(), Failure> {
     if path == Path::new("-") {
         return Ok(());
     }
-    let existed = path.exists();
-    let opened = std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path);
-    opened.map_err(|source| Failure::Write {
+    // A file that is not there yet is not made, since Ctrl-C at this moment would leave it behind, empty.
+    let checked = match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && path.file_name().is_some() => {
+            let directory = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty());
+            tempfile::tempfile_in(directory.unwrap_or(Path::new("."))).map(|_| ())
+        }
+        Err(error) => Err(error),
+        Ok(_) => {
+            let mut options = std::fs::OpenOptions::new();
+            options.append(true).create(true).open(path).map(|_| ())
+        }
+    };
+    checked.map_err(|source| Failure::Write {
         path: path.to_owned(),
         source,
-    })?;
-    if !existed {
-        let _ = std::fs::remove_file(path);
-    }
-    Ok(())
+    })
 }
 
 /// The style for a stream: colours and width on a terminal, plain text elsewhere.
@@ -174,4 +179,34 @@ pub fn stderr_is_terminal() -> bool {
 /// Whether standard output, which `report` and `compare` print on, is a terminal.
 pub fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_written_is_told_without_writing() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("run.json");
+        check(&file).unwrap();
+        assert!(!file.exists());
+        std::fs::write(&file, "kept").unwrap();
+        check(&file).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"kept");
+        for refused in [
+            place.path().join("none/run.json"),
+            place.path().to_owned(),
+            file.join("below"),
+            place.path().join("n".repeat(300)),
+            PathBuf::new(),
+        ] {
+            let said = check(&refused).map_err(|error| error.to_string());
+            assert!(
+                said.is_err_and(|said| said.contains("cannot write")),
+                "{}",
+                refused.display()
+            );
+        }
+    }
 }
