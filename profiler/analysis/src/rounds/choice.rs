@@ -154,7 +154,7 @@ mod tests {
             let is_deep = (drawn(number) >> 8).is_multiple_of(8);
             nested(if is_deep { &deep } else { &[0] }, stalls(number))
         };
-        run.add(150, &some_are_deep);
+        run.add(150, some_are_deep);
         assert_eq!(run.best(), Some(0));
         run.add(20_000, some_are_deep);
         assert_eq!(run.best(), Some(2));
