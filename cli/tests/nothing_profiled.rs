@@ -187,7 +187,8 @@ fn a_library_opened_where_code_may_not_be_changed() {
     ]);
 }
 
-/// The program calls a library and a copy of it in turn. Half of the calls are seen, and the report says so.
+/// The program calls a library and a copy of it in turn. Half of the calls are seen, and the report names the
+/// library.
 #[test]
 fn a_library_that_is_loaded_twice() {
     let place = Place::new();

@@ -32,8 +32,6 @@ $lines"
     await curl -fs "http://127.0.0.1:$port/small.txt"
 }
 
-ask() { python3 "$here/ask.py" "$port" "$@"; } # PATH PAUSE [HEADER VALUE]
-
 case $problem in
 keepalive)
     start '' 'KeepAlive On

@@ -22,8 +22,6 @@ start() { # LINES OF THE SERVER, LINES OF HTTP
     await curl -fs "http://127.0.0.1:$port/small.txt"
 }
 
-ask() { python3 "$here/ask.py" "$port" "$@"; } # PATH PAUSE [HEADER VALUE]
-
 # An upstream that is slow for some of its answers.
 start_upstream() { # SECONDS OF ONE ANSWER IN TEN
     upstream=$(free_port)

@@ -50,6 +50,9 @@ await() { # COMMAND.. succeeds
     exit 1
 }
 
+# Asks the web server at $port for a path again and again.
+ask() { python3 "$here/ask.py" "$port" "$@"; } # PATH PAUSE [HEADER VALUE]
+
 unknown() {
     echo "$0: $problem is not known" >&2
     exit 2

@@ -389,6 +389,7 @@ mod tests {
             "{text}"
         );
     }
+
     /// What did not happen is not said.
     #[test]
     fn a_full_buffer_lost_calls_or_whole_intervals() {
