@@ -188,10 +188,15 @@ fn in_bubblewrap_with_users(
     does: &str,
 ) -> (Command, Option<Podman>) {
     let (plain, podman) = in_bubblewrap(place, program, does);
+    let users = ["--unshare-user", "--uid", "1000"];
+    (with_first(&users, &plain), podman)
+}
+
+/// The same command, with these options before its own.
+fn with_first(options: &[&str], plain: &Command) -> Command {
     let mut command = Command::new(plain.get_program());
-    command.args(["--unshare-user", "--uid", "1000"]);
-    command.args(plain.get_args());
-    (command, podman)
+    command.args(options).args(plain.get_args());
+    command
 }
 
 fn in_namespaces(_: &Place, program: &Path, does: &str) -> (Command, Option<Podman>) {
@@ -215,10 +220,7 @@ fn in_namespaces_with_users(
     does: &str,
 ) -> (Command, Option<Podman>) {
     let (plain, podman) = in_namespaces(place, program, does);
-    let mut command = Command::new(plain.get_program());
-    command.arg("--map-root-user");
-    command.args(plain.get_args());
-    (command, podman)
+    (with_first(&["--map-root-user"], &plain), podman)
 }
 
 const WAYS: &[(&str, Way)] = &[

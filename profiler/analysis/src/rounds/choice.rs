@@ -36,7 +36,7 @@ mod tests {
 
     use super::*;
     use crate::intervals::assembler::reader::Lost;
-    use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
+    use crate::sums::vectors::Vectoriser;
 
     /// A run: its rounds, and the latencies of all of its intervals.
     #[derive(Default)]
@@ -54,17 +54,7 @@ mod tests {
                 let detail = self.rounds.detail_mut(at).unwrap();
                 let calls = calls(number);
                 let end = calls.iter().map(|call| call.end()).max().unwrap();
-                let latency = end as i64;
-                let segment = Segment {
-                    start: 0,
-                    end,
-                    calls: &calls,
-                    open: &[],
-                };
-                let made = vectoriser.segment(&segment, latency, &mut detail.paths);
-                assert!(made.is_ok());
-                let cost = ProbeCost::default();
-                let vector = vectoriser.complete(latency, cost, &mut detail.paths);
+                let vector = vectoriser.of_calls([0, end], &calls, &mut detail.paths);
                 detail.sums.add(&vector, 0, &detail.paths);
                 self.rounds.count(at);
                 self.all.add(end);

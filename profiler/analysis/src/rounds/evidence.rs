@@ -309,7 +309,7 @@ fn add(to: &mut [Moments; 2], more: &[Moments; 2]) {
 mod tests {
     use super::*;
     use crate::sums::paths::Paths;
-    use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
+    use crate::sums::vectors::Vectoriser;
 
     fn block(values: &[(f64, f64)]) -> PartSums {
         let add = |sums: PartSums, &(time, latency): &(f64, f64)| {
@@ -359,15 +359,7 @@ mod tests {
         let (mut recent, mut paths) = (Recent::default(), Paths::default());
         let mut vectoriser = Vectoriser::default();
         for number in 0..1000 {
-            let segment = Segment {
-                start: 0,
-                end: 100 + number % 7,
-                calls: &[],
-                open: &[],
-            };
-            let ticks = segment.end as i64;
-            vectoriser.segment(&segment, ticks, &mut paths).unwrap();
-            let vector = vectoriser.complete(ticks, ProbeCost::default(), &mut paths);
+            let vector = vectoriser.of_calls([0, 100 + number % 7], &[], &mut paths);
             recent.add(0, &vector);
         }
         let blocks = recent.blocks.iter();

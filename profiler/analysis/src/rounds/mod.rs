@@ -242,7 +242,7 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
+    use crate::sums::vectors::Vectoriser;
 
     fn rounds(intervals: &[u64]) -> Rounds {
         let mut rounds = Rounds::default();
@@ -278,17 +278,8 @@ mod tests {
         rounds.begin(1, true);
         for number in 0..640 {
             let detail = rounds.detail_mut(0).unwrap();
-            let segment = Segment {
-                start: 0,
-                end: 100 + number % 7,
-                calls: &[],
-                open: &[],
-            };
-            let ticks = segment.end as i64;
-            let paths = &mut detail.paths;
-            vectoriser.segment(&segment, ticks, paths).unwrap();
-            let vector = vectoriser.complete(ticks, ProbeCost::default(), paths);
-            detail.sums.add(&vector, 0, paths);
+            let vector = vectoriser.of_calls([0, 100 + number % 7], &[], &mut detail.paths);
+            detail.sums.add(&vector, 0, &detail.paths);
             rounds.count(0);
         }
         let blocks = |round: &Round| round.sums().unwrap().sums.blocks.blocks().len();

@@ -357,6 +357,27 @@ fn nested_end(call: &Record, interval_start: u64, latest_end: u64) -> Result<u64
 }
 
 #[cfg(test)]
+impl Vectoriser {
+    /// The vector of an interval whose calls have all returned, and whose probes cost nothing.
+    pub fn of_calls(
+        &mut self,
+        [start, end]: [u64; 2],
+        calls: &[Record],
+        paths: &mut Paths,
+    ) -> Vector<'_> {
+        let ticks = (end - start) as i64;
+        let segment = Segment {
+            start,
+            end,
+            calls,
+            open: &[],
+        };
+        self.segment(&segment, ticks, paths).expect("they nest");
+        self.complete(ticks, ProbeCost::default(), paths)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

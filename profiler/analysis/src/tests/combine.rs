@@ -17,7 +17,7 @@ use crate::sums::NodeSums;
 use crate::sums::paths::{Paths, ROOT};
 use crate::sums::projection::step_of;
 use crate::sums::round_sums::RoundSums;
-use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
+use crate::sums::vectors::{ProbeCost, Vectoriser};
 use crate::{Analysis, Options};
 
 /// Probes at one depth have ids from this times the depth on.
@@ -73,17 +73,8 @@ fn round(traces: &[Vec<Step>]) -> RoundSums {
         let start = 1000 + 1_000_000 * number as u64;
         let mut calls: Vec<Record> = Vec::new();
         let end = write(start, steps, &mut calls);
-        let segment = Segment {
-            start,
-            end,
-            calls: &calls,
-            open: &[],
-        };
-        let ticks = (end - start) as i64;
-        let paths = &mut detail.paths;
-        vectoriser.segment(&segment, ticks, paths).unwrap();
-        let vector = vectoriser.complete(ticks, ProbeCost::default(), paths);
-        detail.sums.add(&vector, number % 2, paths);
+        let vector = vectoriser.of_calls([start, end], &calls, &mut detail.paths);
+        detail.sums.add(&vector, number % 2, &detail.paths);
     }
     detail
 }
