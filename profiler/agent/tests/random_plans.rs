@@ -225,6 +225,12 @@ fn any_plan_after_any_other_harms_no_process() {
         .env(wire::ARENA_VARIABLE, arena.variable())
         .spawn()
         .expect("the program starts");
+    let applied = || arena.control().applications.load(Relaxed);
+    // A plan that nobody has looked at harms nobody.
+    while applied() == 0 && !ended(&mut child) {
+        plan.judge(&program, &libraries, &mut random);
+        std::thread::sleep(Duration::from_micros(500));
+    }
     for _ in 0..plans {
         plan.say(&mut random);
         // A process that starts is answered soon; plans come before, between and after.
@@ -237,7 +243,7 @@ fn any_plan_after_any_other_harms_no_process() {
             break;
         }
     }
-    let applied = arena.control().applications.load(Relaxed);
+    let applied = applied();
     if random.one_in(2) {
         arena.control().mode.store(Mode::Detach as u32, Release);
         std::thread::sleep(Duration::from_millis(50));

@@ -15,22 +15,25 @@ pub fn alone(process: i32) -> bool {
     }
 }
 
-/// Makes the pages of `from..to` writable and executable, or executable only again. False if the kernel refuses.
+/// The whole pages that hold `from..to`.
+pub fn pages(from: u64, to: u64) -> (u64, u64) {
+    (from & !4095, to.next_multiple_of(4096))
+}
+
+/// Makes the pages `from..to` writable and executable, or executable only again. False if the kernel refuses.
 ///
 /// # Safety
 /// The range lies within code of this process.
-pub unsafe fn set_writable(from: u64, to: u64, writable: bool) -> bool {
+pub unsafe fn set_writable((from, to): (u64, u64), writable: bool) -> bool {
     if writing::is_in_place() {
         return !writable || writing::begin();
     }
-    let start = from & !4095;
-    let len = (to - start).next_multiple_of(4096);
     let write = if writable { libc::PROT_WRITE } else { 0 };
     // SAFETY: the caller's contract.
     unsafe {
         libc::mprotect(
-            start as *mut _,
-            len as usize,
+            from as *mut _,
+            (to - from) as usize,
             libc::PROT_READ | libc::PROT_EXEC | write,
         ) == 0
     }

@@ -243,9 +243,9 @@ fn write_pad(pads: &mut Pads, at: u64, to: u64) -> Option<u64> {
     let (bytes, len) = redirect(evenkeel_wire::Form::Entry, at, 5, to)?;
     // SAFETY: inside a page of the region, beyond every pad that threads may be executing.
     unsafe {
-        code::set_writable(pads.page, pads.page + PAGE, true).then_some(())?;
+        code::set_writable((pads.page, pads.page + PAGE), true).then_some(())?;
         writing::write(at as *mut u8, &bytes[..len as usize]);
-        code::set_writable(pads.page, pads.page + PAGE, false);
+        code::set_writable((pads.page, pads.page + PAGE), false);
     }
     pads.next = at + PAD_BYTES as u64;
     Some(at)

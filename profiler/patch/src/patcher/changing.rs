@@ -55,9 +55,11 @@ impl Patcher {
             // It lies in a region, which a flush seals: a separate batch.
             self.flush(alone);
         }
-        // Page by page: between a module's segments of code there may be other segments. SAFETY: the span is code of
-        // the module, or of a private copy.
-        if !unsafe { code::set_writable(place, place + u64::from(len), true) } {
+        // Page by page: between a module's segments of code there may be other segments.
+        let pages = code::pages(place, place + u64::from(len));
+        let last = self.batch[..self.batch_len].last().map(Change::pages);
+        // SAFETY: the span is code of the module, or of a private copy.
+        if last != Some(pages) && !unsafe { code::set_writable(pages, true) } {
             return Err(Refusal::NotWritable);
         }
         if !self.index.insert(id, place, boundaries) {

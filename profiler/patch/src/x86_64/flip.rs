@@ -9,11 +9,14 @@
 //! A thread that was descheduled between two of the original instructions meets either a breakpoint or the unchanged
 //! rest. Where a boundary lies inside the new instruction its byte *is* a breakpoint for good (see `jump`).
 //!
+//! A step that changes no byte needs no barrier: a breakpoint takes one, a redirected call three. A barrier interrupts every
+//! processor that runs the process, and costs a millisecond and more on some virtual machines.
+//!
 //! The barrier is `membarrier(PRIVATE_EXPEDITED_SYNC_CORE)`. Intel SDM vol. 3, 9.1.3 "Handling Self- and
 //! Cross-Modifying Code" is the rule that all this serves.
 
 use super::BREAKPOINT;
-use crate::writing;
+use crate::{code, writing};
 
 /// Longest span that is changed: the eight bytes of the longest redirected call, or the first bytes of an entry.
 pub const SPAN_MAX: usize = 8;
@@ -37,24 +40,37 @@ pub struct Change {
 }
 
 impl Change {
+    /// The pages that it lies in, from and to.
+    pub fn pages(&self) -> (u64, u64) {
+        let from = self.address as u64;
+        code::pages(from, from + u64::from(self.len))
+    }
+
     fn is_boundary(&self, offset: u8) -> bool {
         self.boundaries >> offset & 1 == 1
     }
 
-    /// Writes the bytes that `wanted` selects by offset.
+    /// Writes the bytes that `byte` selects by offset. Whether one of them was another before.
     ///
     /// # Safety
     /// The span is writable code.
-    unsafe fn write(&self, byte: impl Fn(u8) -> Option<u8>) {
+    unsafe fn write(&self, byte: impl Fn(u8) -> Option<u8>) -> bool {
+        let mut is_changed = false;
         for offset in 0..self.len {
-            if let Some(value) = byte(offset) {
-                // SAFETY: inside the span.
-                unsafe { writing::write(self.address.add(offset as usize), &[value]) };
+            // SAFETY: inside the span, of which nobody else writes a byte.
+            unsafe {
+                let at = self.address.add(offset as usize);
+                let Some(value) = byte(offset).filter(|&value| at.read_volatile() != value) else {
+                    continue;
+                };
+                writing::write(at, &[value]);
             }
+            is_changed = true;
         }
+        is_changed
     }
 
-    unsafe fn phase(&self, phase: u8) {
+    unsafe fn phase(&self, phase: u8) -> bool {
         let original = |offset: u8| Some(self.bytes[offset as usize]);
         // SAFETY: as for `write`.
         unsafe {
@@ -92,11 +108,12 @@ pub unsafe fn apply(changes: &[Change], alone: bool) {
         return;
     }
     for phase in 0..4 {
+        let mut is_changed = false;
         for change in changes {
             // SAFETY: the caller's contract.
-            unsafe { change.phase(phase) };
+            is_changed |= unsafe { change.phase(phase) };
         }
-        if !alone {
+        if is_changed && !alone {
             barrier();
         }
     }
