@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::intervals::http;
 use crate::intervals::sql;
 use crate::intervals::trace_context::TraceContext;
-use crate::sums::moments::WeightedTicks;
+use crate::sums::moments::{Factor, WeightedTicks};
 use crate::sums::paths::Paths;
 use crate::sums::vectors::Vector;
 use evenkeel_wire::LabelValue;
@@ -267,7 +267,7 @@ fn normalise_plain(text: &str) -> String {
 }
 
 /// Sums over the intervals of one class. Exclusive times: they add up to the latency over all nodes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassSums {
     /// Intervals.
     pub intervals: u64,
@@ -299,13 +299,19 @@ impl ClassSums {
 
     /// Adds one interval.
     pub fn add(&mut self, vector: &Vector<'_>) {
-        let (latency, weight) = (vector.latency, vector.weight);
-        let weighted = WeightedTicks::new(weight, latency);
+        match vector.weight {
+            1 => self.add_weighted(vector, |value| value),
+            weight => self.add_weighted(vector, |value| WeightedTicks::new(weight, value)),
+        }
+    }
+
+    fn add_weighted<F: Factor>(&mut self, vector: &Vector<'_>, weighted: impl Fn(i64) -> F) {
+        let latency = vector.latency;
         self.intervals += vector.weight;
-        self.latency += weighted.sum();
-        self.latency_squared += weighted.times(latency);
+        self.latency += weighted(latency).sum();
+        self.latency_squared += weighted(latency).times(latency);
         for entry in vector.entries {
-            let exclusive = WeightedTicks::new(weight, entry.exclusive);
+            let exclusive = weighted(entry.exclusive);
             self.add_at(
                 entry.node as usize,
                 exclusive.sum(),

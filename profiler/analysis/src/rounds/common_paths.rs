@@ -245,7 +245,7 @@ impl Common {
             for (onto, class) in sums.classes.iter_mut().zip(&round.sums.classes) {
                 projection.add_class(class, onto);
             }
-            let own = |node| projection.own(node);
+            let own = |node: usize| projection.own(node as u32) as usize;
             sums.over_time.merge(&round.sums.over_time, own);
             sums.self_cost.merge(&round.sums.self_cost);
             onto.waits.merge(&round.waits);

@@ -15,8 +15,8 @@ pub fn over_time(
         return None;
     };
     let is_by_minute = sums.is_by_minute();
-    let cells = || columns.iter().flat_map(|(.., column)| column.cells.keys());
-    let (lowest, highest) = (*cells().min()?, *cells().max()?);
+    let cells = || columns.iter().flat_map(|(.., column)| filled(column));
+    let (lowest, highest) = (cells().min()?.0, cells().max()?.0);
     let time = |at: u64| {
         let since = at.saturating_sub(first) as f64;
         if is_by_minute {
@@ -28,13 +28,11 @@ pub fn over_time(
     let one = |&(from, to, column): &(u64, u64, &Column)| TimeColumn {
         from_ns: time(from),
         to_ns: time(to),
-        intervals: column.intervals,
-        latency_ns: column.latency as f64 / ticks_per_ns,
-        squares_ns2: column.latency_squared as f64 / ticks_per_ns.powi(2),
-        cells: column
-            .cells
-            .iter()
-            .map(|(cell, &count)| (usize::from(cell - lowest), count))
+        intervals: column.sums.intervals,
+        latency_ns: column.sums.latency as f64 / ticks_per_ns,
+        squares_ns2: column.sums.latency_squared as f64 / ticks_per_ns.powi(2),
+        cells: filled(column)
+            .map(|(cell, count)| (cell - lowest, count))
             .collect(),
         findings: times(column, of_node, findings, ticks_per_ns),
     };
@@ -47,6 +45,12 @@ pub fn over_time(
     })
 }
 
+/// The cells of a column that have intervals, and how many.
+fn filled(column: &Column) -> impl Iterator<Item = (usize, u64)> {
+    let cells = column.cells.iter().copied().enumerate();
+    cells.filter(|&(_, count)| count > 0)
+}
+
 fn times(
     column: &Column,
     of_node: &[Option<usize>],
@@ -54,7 +58,7 @@ fn times(
     ticks_per_ns: f64,
 ) -> Vec<(f64, f64)> {
     let mut sums = vec![(0, 0); findings];
-    for (node, &(time, product)) in column.own.iter().enumerate() {
+    for (node, &(time, product)) in column.sums.nodes.iter().enumerate() {
         if let Some(finding) = of_node.get(node).copied().flatten() {
             sums[finding].0 += time;
             sums[finding].1 += product;

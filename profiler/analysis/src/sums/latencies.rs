@@ -50,8 +50,9 @@ pub struct Recorded {
 impl Latencies {
     /// Adds an interval that was recorded.
     pub fn add(&mut self, ticks: u64) {
-        self.count(latency_class(ticks), 1);
-        self.count_recorded(latency_class(ticks), 1);
+        let class = latency_class(ticks);
+        self.count(class, 1);
+        self.count_recorded(class, 1);
         self.max_ticks = self.max_ticks.max(ticks);
         self.sum += ticks as f64;
         self.squares += ticks as f64 * ticks as f64;

@@ -27,7 +27,7 @@ pub(crate) mod vectors;
 use std::iter;
 
 use crate::intervals::attributes::AttributeSums;
-use crate::sums::moments::{WeightedTicks, co_moment};
+use crate::sums::moments::{Factor, WeightedTicks, co_moment};
 use crate::sums::paths::{BODY_ORDINAL, Paths};
 use crate::sums::vectors::{Entry, Sibling, Vector};
 
@@ -93,10 +93,10 @@ impl NodeSums {
     }
 
     #[inline]
-    fn add(&mut self, entry: &Entry, latency: i64, weight: u64) {
+    fn add<F: Factor>(&mut self, entry: &Entry, latency: i64, weighted: impl Fn(i64) -> F) {
         let (inclusive, exclusive, calls) =
             (entry.inclusive, entry.exclusive, i64::from(entry.calls));
-        let weighted = [inclusive, exclusive, calls].map(|value| WeightedTicks::new(weight, value));
+        let weighted = [inclusive, exclusive, calls].map(weighted);
         self.combine(
             &NodeSums {
                 inclusive: weighted[0].sum(),
@@ -140,20 +140,26 @@ impl Sums {
             self.nodes.resize(paths.all().len(), NodeSums::default());
             self.pairs.resize(paths.pairs(), 0);
         }
-        let (latency, weight) = (vector.latency, vector.weight);
-        let weighted = WeightedTicks::new(weight, latency);
-        self.intervals += weight;
+        self.intervals += vector.weight;
         self.kept += 1;
-        self.latency += weighted.sum();
-        self.latency_squared += weighted.times(latency);
+        match vector.weight {
+            1 => self.add_weighted(vector, |value| value),
+            weight => self.add_weighted(vector, |value| WeightedTicks::new(weight, value)),
+        }
+    }
+
+    fn add_weighted<F: Factor>(&mut self, vector: &Vector<'_>, weighted: impl Fn(i64) -> F) {
+        let latency = vector.latency;
+        self.latency += weighted(latency).sum();
+        self.latency_squared += weighted(latency).times(latency);
         for entry in vector.entries {
-            self.nodes[entry.node as usize].add(entry, latency, weight);
+            self.nodes[entry.node as usize].add(entry, latency, &weighted);
         }
         for parts in vector
             .siblings
             .chunk_by(|_, next| next.ordinal != BODY_ORDINAL)
         {
-            self.add_pairs(parts, weight);
+            self.add_pairs(parts, &weighted);
         }
     }
 
@@ -169,12 +175,12 @@ impl Sums {
     }
 
     /// Squares of the number of siblings: the innermost loop of the analysis where functions have many timed calls.
-    fn add_pairs(&mut self, parts: &[Sibling], weight: u64) {
+    fn add_pairs<F: Factor>(&mut self, parts: &[Sibling], weighted: impl Fn(i64) -> F) {
         for (at, call) in parts.iter().enumerate().skip(1) {
             let row = &mut self.pairs[call.row as usize..][..call.ordinal as usize];
-            let weighted = WeightedTicks::new(weight, call.ticks);
+            let ticks = weighted(call.ticks);
             for earlier in &parts[..at] {
-                row[earlier.ordinal as usize] += weighted.times(earlier.ticks);
+                row[earlier.ordinal as usize] += ticks.times(earlier.ticks);
             }
         }
     }

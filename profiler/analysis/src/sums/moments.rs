@@ -9,6 +9,26 @@ pub enum WeightedTicks {
     Wide(i128),
 }
 
+/// A weighted number that is added, and multiplied with others. One of weight 1 is the number itself.
+pub trait Factor: Copy {
+    /// The number.
+    fn sum(self) -> i128;
+    /// Its product with another number, exactly.
+    fn times(self, by: i64) -> i128;
+}
+
+impl Factor for i64 {
+    #[inline]
+    fn sum(self) -> i128 {
+        self.into()
+    }
+
+    #[inline]
+    fn times(self, by: i64) -> i128 {
+        i128::from(self) * i128::from(by)
+    }
+}
+
 impl WeightedTicks {
     /// `weight` times `value`, exactly.
     #[inline]
@@ -21,19 +41,19 @@ impl WeightedTicks {
             WeightedTicks::Narrow,
         )
     }
+}
 
-    /// The number.
+impl Factor for WeightedTicks {
     #[inline]
-    pub fn sum(self) -> i128 {
+    fn sum(self) -> i128 {
         match self {
             WeightedTicks::Narrow(sum) => sum.into(),
             WeightedTicks::Wide(sum) => sum,
         }
     }
 
-    /// Its product with another number, exactly.
     #[inline]
-    pub fn times(self, by: i64) -> i128 {
+    fn times(self, by: i64) -> i128 {
         match self {
             WeightedTicks::Narrow(sum) => i128::from(sum) * i128::from(by),
             WeightedTicks::Wide(sum) => sum * i128::from(by),

@@ -3,11 +3,11 @@
 //! Columns are stretches of time of one length, a power of two of the clock's units. When there are too many, neighbours merge and the length
 //! doubles: memory does not grow with the run. Of a recording of sums, a column is a minute, or several.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
+use crate::intervals::classes::ClassSums;
 use crate::sums::Sums;
 use crate::sums::histogram::Histogram;
-use crate::sums::moments::WeightedTicks;
 use crate::sums::vectors::Vector;
 
 /// Columns, at most; at least half of it once the run is long enough.
@@ -26,73 +26,51 @@ const CELLS_LOG2: u32 = 2;
 pub struct Column {
     /// When it begins, where columns are minutes: nanoseconds since 1970.
     pub began_unix_ns: Option<u64>,
-    /// Intervals: the sum of their weights.
-    pub intervals: u64,
-    /// Sum of latencies, ticks.
-    pub latency: i128,
-    /// Sum of their squares.
-    pub latency_squared: i128,
-    /// Intervals by cell of latency ([`cell_start`]).
-    pub cells: BTreeMap<u16, u64>,
-    /// By node: sums of its own time and of its product with the latency; zero beyond the end.
-    pub own: Vec<(i128, i128)>,
+    /// Their sums, each node's own time among them.
+    pub sums: ClassSums,
+    /// Intervals by cell of latency ([`cell_start`]); none beyond the end.
+    pub cells: Vec<u64>,
 }
 
-/// Columns by number.
+/// Columns in order of time, without gaps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OverTime {
-    columns: BTreeMap<u64, Column>,
+    columns: VecDeque<Column>,
+    /// Number of the first column.
+    first: u64,
     /// Length of a column, as a power of two, beyond that of the first.
     doubled: u32,
 }
 
 impl Column {
-    fn merge(&mut self, other: &Column, own: impl Fn(u32) -> u32) {
+    fn merge(&mut self, other: &Column, own: impl Fn(usize) -> usize) {
         self.began_unix_ns = match (self.began_unix_ns, other.began_unix_ns) {
             (Some(mine), Some(other)) => Some(mine.min(other)),
             (mine, other) => mine.or(other),
         };
-        self.intervals += other.intervals;
-        self.latency += other.latency;
-        self.latency_squared += other.latency_squared;
-        for (&cell, count) in &other.cells {
-            *self.cells.entry(cell).or_default() += count;
-        }
-        for (node, &(time, product)) in other.own.iter().enumerate() {
-            self.spend(own(node as u32), time, product);
+        self.sums.merge(&other.sums, own);
+        for (cell, &count) in other.cells.iter().enumerate() {
+            self.count(cell, count);
         }
     }
 
-    fn spend(&mut self, node: u32, time: i128, product: i128) {
-        let node = node as usize;
-        if self.own.len() <= node {
-            self.own.resize(node + 1, (0, 0));
+    fn count(&mut self, cell: usize, intervals: u64) {
+        if self.cells.len() <= cell {
+            self.cells.resize(cell + 1, 0);
         }
-        self.own[node].0 += time;
-        self.own[node].1 += product;
+        self.cells[cell] += intervals;
     }
 }
 
 impl OverTime {
     /// Adds an interval that ended at this time, ticks.
     pub fn add(&mut self, end: u64, vector: &Vector<'_>) {
-        let number = end >> LENGTH_FIRST_LOG2;
-        let (latency, weight) = (vector.latency, vector.weight);
-        let weighted = WeightedTicks::new(weight, latency);
-        let columns = self.columns.len();
-        let column = self.column(number);
-        let nodes = column.own.len();
-        column.intervals += vector.weight;
-        column.latency += weighted.sum();
-        column.latency_squared += weighted.times(latency);
-        let cell = cell_of(vector.latency as u64);
-        *column.cells.entry(cell).or_default() += vector.weight;
-        for entry in vector.entries {
-            let own = WeightedTicks::new(weight, entry.exclusive);
-            column.spend(entry.node, own.sum(), own.times(latency));
-        }
-        if column.own.len() > nodes || self.columns.len() > columns {
-            self.coarsen();
+        let column = self.column(end >> (LENGTH_FIRST_LOG2 + self.doubled));
+        let nodes = column.sums.nodes.len();
+        column.sums.add(vector);
+        column.count(cell_of(vector.latency as u64), vector.weight);
+        if column.sums.nodes.len() > nodes {
+            self.bound_cells();
         }
     }
 
@@ -107,56 +85,67 @@ impl OverTime {
         if sums.intervals == 0 {
             return;
         }
-        let own = |node: u32| node;
-        let minute = Column {
+        let nodes = sums.nodes.iter();
+        let own = nodes.map(|node| (node.exclusive, node.exclusive_latency));
+        let mut minute = Column {
             began_unix_ns: Some(began_unix_ns),
-            intervals: sums.intervals,
-            latency: sums.latency,
-            latency_squared: sums.latency_squared,
-            cells: histogram
-                .bins()
-                .fold(BTreeMap::new(), |mut cells, (from, _, count)| {
-                    *cells.entry(cell_of(from)).or_default() += count;
-                    cells
-                }),
-            own: sums
-                .nodes
-                .iter()
-                .map(|node| (node.exclusive, node.exclusive_latency))
-                .collect(),
+            sums: ClassSums {
+                intervals: sums.intervals,
+                latency: sums.latency,
+                latency_squared: sums.latency_squared,
+                nodes: own.collect(),
+            },
+            cells: Vec::new(),
         };
-        self.column(number).merge(&minute, own);
-        self.coarsen();
+        for (from, _, count) in histogram.bins() {
+            minute.count(cell_of(from), count);
+        }
+        self.column(number >> self.doubled)
+            .merge(&minute, |node| node);
+        self.bound_cells();
     }
 
     /// Adds the intervals of another, on the same clock; the own time of its node `n` is that of `own(n)` of these.
-    pub fn merge(&mut self, other: &OverTime, own: impl Fn(u32) -> u32) {
+    pub fn merge(&mut self, other: &OverTime, own: impl Fn(usize) -> usize) {
         while self.doubled < other.doubled {
             self.double();
         }
-        for (number, column) in &other.columns {
+        for (number, column) in other.numbered() {
             let number = number >> (self.doubled - other.doubled);
-            self.columns.entry(number).or_default().merge(column, &own);
+            self.column(number).merge(column, &own);
         }
-        self.coarsen();
+        self.bound_cells();
     }
 
-    fn column(&mut self, number: u64) -> &mut Column {
-        self.columns.entry(number >> self.doubled).or_default()
-    }
-
-    /// Merges neighbours until there are not too many columns.
-    fn coarsen(&mut self) {
+    /// The column of this number among those of the present length. Makes columns longer if they become too many.
+    fn column(&mut self, mut number: u64) -> &mut Column {
+        if self.columns.is_empty() {
+            self.first = number;
+        }
         loop {
-            let ends = (
-                self.columns.first_key_value(),
-                self.columns.last_key_value(),
-            );
-            let (Some((first, _)), Some((last, column))) = ends else {
-                return;
-            };
-            let most = CELLS_MAX / (2 * column.own.len() as u64 + 1);
-            if last - first < most.clamp(COLUMNS_FEW, COLUMNS_MAX) {
+            let last = self.first + self.columns.len().max(1) as u64 - 1;
+            if last.max(number) - self.first.min(number) < COLUMNS_MAX {
+                break;
+            }
+            self.double();
+            number /= 2;
+        }
+        while number < self.first {
+            self.columns.push_front(Column::default());
+            self.first -= 1;
+        }
+        let at = (number - self.first) as usize;
+        while self.columns.len() <= at {
+            self.columns.push_back(Column::default());
+        }
+        &mut self.columns[at]
+    }
+
+    /// Merges neighbours until all columns together have not too many numbers.
+    fn bound_cells(&mut self) {
+        while let Some(column) = self.columns.back() {
+            let most = CELLS_MAX / (2 * column.sums.nodes.len() as u64 + 1);
+            if self.columns.len() as u64 <= most.clamp(COLUMNS_FEW, COLUMNS_MAX) {
                 return;
             }
             self.double();
@@ -165,18 +154,28 @@ impl OverTime {
 
     fn double(&mut self) {
         self.doubled += 1;
-        for (number, column) in std::mem::take(&mut self.columns) {
-            let onto = self.columns.entry(number / 2).or_default();
-            onto.merge(&column, |node| node);
+        let first = self.first / 2;
+        let mut merged: VecDeque<Column> = VecDeque::new();
+        for (number, column) in (self.first..).zip(std::mem::take(&mut self.columns)) {
+            match merged.get_mut((number / 2 - first) as usize) {
+                Some(onto) => onto.merge(&column, |node| node),
+                None => merged.push_back(column),
+            }
         }
+        (self.first, self.columns) = (first, merged);
+    }
+
+    /// The columns that have intervals, with their numbers.
+    fn numbered(&self) -> impl Iterator<Item = (u64, &Column)> {
+        let all = (self.first..).zip(&self.columns);
+        all.filter(|(_, column)| column.sums.intervals > 0)
     }
 
     /// The columns that have intervals, in order of time: each with its beginning and its end. These are ticks or, where the columns are minutes,
     /// nanoseconds since 1970.
     pub fn columns(&self) -> Vec<(u64, u64, &Column)> {
         let starts: Vec<u64> = self
-            .columns
-            .iter()
+            .numbered()
             .map(|(number, column)| {
                 column
                     .began_unix_ns
@@ -187,8 +186,8 @@ impl OverTime {
             .windows(2)
             .map(|two| two[1].saturating_sub(two[0]))
             .min();
-        let all = self.columns.values().enumerate();
-        all.map(|(at, column)| {
+        let all = self.numbered().enumerate();
+        all.map(|(at, (_, column))| {
             let from = starts[at];
             let to = match column.began_unix_ns {
                 // A minute lasts until the next, or as long as others where it is the last, or the session paused.
@@ -197,7 +196,7 @@ impl OverTime {
                     let next = starts.get(at + 1).copied().unwrap_or(u64::MAX);
                     next.min(from.saturating_add(length)).max(from + 1)
                 }
-                None => from + (1 << (self.doubled + LENGTH_FIRST_LOG2)),
+                None => from.saturating_add(1 << (self.doubled + LENGTH_FIRST_LOG2)),
             };
             (from, to, column)
         })
@@ -206,24 +205,24 @@ impl OverTime {
 
     /// Whether columns are minutes, on the clock of the day.
     pub fn is_by_minute(&self) -> bool {
-        let mut columns = self.columns.values();
-        columns.any(|column| column.began_unix_ns.is_some())
+        self.numbered()
+            .any(|(_, column)| column.began_unix_ns.is_some())
     }
 }
 
 /// Cell of a latency.
-fn cell_of(ticks: u64) -> u16 {
+fn cell_of(ticks: u64) -> usize {
     let ticks = ticks.max(1 << CELLS_LOG2);
     let octave = ticks.ilog2();
     let part = (ticks >> (octave - CELLS_LOG2)) & ((1 << CELLS_LOG2) - 1);
-    ((octave << CELLS_LOG2) as u64 + part) as u16
+    (octave << CELLS_LOG2) as usize + part as usize
 }
 
 /// Smallest latency of a cell, ticks.
-pub fn cell_start(cell: u16) -> f64 {
+pub fn cell_start(cell: usize) -> f64 {
     let (octave, part) = (cell >> CELLS_LOG2, cell & ((1 << CELLS_LOG2) - 1));
     let whole = f64::from(1u16 << CELLS_LOG2);
-    2f64.powi(octave.into()) * (1.0 + f64::from(part) / whole)
+    2f64.powi(octave as i32) * (1.0 + part as f64 / whole)
 }
 
 #[cfg(test)]
@@ -279,14 +278,18 @@ mod tests {
             assert_eq!(pair[0].1, pair[1].0, "without gaps");
         }
         let all = total(&over_time);
-        assert_eq!((all.intervals, all.latency), (20_000, 40_000_000));
-        assert_eq!(all.own[0], (40_000_000, 10_000 * (1_000_000 + 9_000_000)));
-        let mean = |column: &Column| column.latency / i128::from(column.intervals);
+        assert_eq!((all.sums.intervals, all.sums.latency), (20_000, 40_000_000));
+        assert_eq!(
+            all.sums.nodes[0],
+            (40_000_000, 10_000 * (1_000_000 + 9_000_000))
+        );
+        let mean = |column: &Column| column.sums.latency / i128::from(column.sums.intervals);
         assert_eq!(
             (mean(columns[0].2), mean(columns[columns.len() - 1].2)),
             (1_000, 3_000)
         );
-        assert_eq!(columns[0].2.cells.len(), 1);
+        let cells = columns[0].2.cells.iter();
+        assert_eq!(cells.filter(|&&count| count > 0).count(), 1);
     }
 
     /// The columns of two halves of a run add up to those of the run, although one half has longer columns.
@@ -303,6 +306,20 @@ mod tests {
         both.merge(&second, |node| node);
         assert_eq!(total(&both), total(&whole));
         assert!(both.columns().len() <= 128);
+    }
+
+    /// A latecomer of long ago, and a clock that jumps.
+    #[test]
+    fn far_ends_take_no_memory() {
+        let mut over_time = OverTime::default();
+        for end in [1 << 62, 5, 1 << 61, u64::MAX] {
+            add(&mut over_time, end, 7, 1);
+        }
+        assert!(over_time.columns.len() <= 128);
+        assert_eq!(total(&over_time).sums.intervals, 4);
+        let columns = over_time.columns();
+        assert_eq!(columns.len(), 4);
+        assert!(columns[0].0 <= 5 && 5 < columns[0].1);
     }
 
     #[test]

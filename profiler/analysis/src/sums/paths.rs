@@ -106,8 +106,8 @@ impl Paths {
     }
 
     /// Whether the path was taken before.
-    pub(crate) fn has(&mut self, parent: u32, step: u32) -> bool {
-        self.found_or(parent, step, |_, _, _| None).is_some()
+    pub(crate) fn has(&self, parent: u32, step: u32) -> bool {
+        self.find(parent, step).is_some()
     }
 
     /// Adds a path that was found earlier, in another tree: only as bounded as all trees together.
@@ -120,7 +120,7 @@ impl Paths {
         &mut self,
         parent: u32,
         step: u32,
-        new: fn(&mut Paths, u32, u32) -> Option<u32>,
+        new: impl FnOnce(&mut Paths, u32, u32) -> Option<u32>,
     ) -> Option<u32> {
         let key = u64::from(parent) << STEP_BITS | u64::from(step);
         let mut at = self.slot_of(key);

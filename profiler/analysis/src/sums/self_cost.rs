@@ -16,8 +16,8 @@ use crate::sums::jackknife::Replicates;
 
 /// Intervals of each kind that a class needs in a slot to count there.
 pub(crate) const WINDOW_MIN: u64 = 8;
-/// Classes told apart, at most; the others are one.
-const CLASSES_MAX: usize = 64;
+/// Classes are numbered as they are met: from this one on they are not told apart.
+const OTHERS: u16 = 64;
 /// Slots kept, at most; then they double in length and neighbours merge.
 pub(crate) const SLOTS_MAX: usize = 256;
 /// Intervals from which the percentile is taken.
@@ -59,8 +59,8 @@ struct Pairs {
 /// A latency in ticks, and its weight.
 pub type Weighted = (i64, u64);
 
-/// Bypassed and probed intervals of one slot, by class.
-type Strata = BTreeMap<u16, [Window; 2]>;
+/// Bypassed and probed intervals of one slot, by class; none beyond the end.
+type Strata = Vec<[Window; 2]>;
 
 /// The comparison.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +68,8 @@ pub struct SelfCost {
     slots: BTreeMap<u64, Strata>,
     /// Number of times that slots have doubled.
     doubled: u32,
-    classes: BTreeMap<u16, Limit>,
+    /// By class.
+    classes: Vec<Limit>,
 }
 
 /// Which latency is the percentile of a class.
@@ -79,8 +80,11 @@ enum Limit {
     Known(i64),
 }
 
-/// The class of those that are not told apart.
-const OTHERS: u16 = u16::MAX;
+impl Default for Limit {
+    fn default() -> Limit {
+        Limit::Sample(Vec::new())
+    }
+}
 
 /// Mean latency with probes over mean latency without, minus one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,7 +101,7 @@ impl SelfCost {
     /// All intervals that were sorted in.
     pub(crate) fn total(&self) -> Windows {
         let mut total = Windows::default();
-        for windows in self.slots.values().flat_map(BTreeMap::values) {
+        for windows in self.slots.values().flatten() {
             add_windows(&mut total.0, windows);
         }
         total
@@ -106,8 +110,8 @@ impl SelfCost {
     /// Adds intervals that were sorted in before, as a slot of their own behind all others.
     pub(crate) fn add_total(&mut self, windows: Windows) {
         let slot = self.slots.last_key_value().map_or(0, |(last, _)| last + 1);
-        self.slots
-            .insert(slot, BTreeMap::from([(OTHERS, windows.0)]));
+        let strata = self.slots.entry(slot).or_default();
+        *window_of(strata, OTHERS) = windows.0;
         if self.slots.len() > SLOTS_MAX {
             self.double();
         }
@@ -115,13 +119,12 @@ impl SelfCost {
 
     /// Adds an interval of a class that began at `start`, with its latency in ticks and its weight.
     pub fn add(&mut self, probed: bool, class: u16, start: u64, weighted: Weighted) {
-        let is_new = !self.classes.contains_key(&class);
-        let class = match is_new && self.classes.len() >= CLASSES_MAX {
-            true => OTHERS,
-            false => class,
-        };
-        let limit = self.classes.entry(class);
-        match limit.or_insert_with(|| Limit::Sample(Vec::new())) {
+        let class = class.min(OTHERS);
+        if self.classes.len() <= class.into() {
+            self.classes
+                .resize_with(usize::from(class) + 1, Limit::default);
+        }
+        match &mut self.classes[usize::from(class)] {
             Limit::Known(limit) => {
                 let latency = weighted.0.min(*limit);
                 self.sort_in(probed, class, start, (latency, weighted.1));
@@ -137,12 +140,11 @@ impl SelfCost {
 
     /// Sorts the first intervals of a class in, up to the percentile of what they are.
     fn end_sample(&mut self, class: u16) {
-        let Some(Limit::Sample(sample)) = self.classes.get_mut(&class) else {
+        let limit = &mut self.classes[usize::from(class)];
+        let Limit::Sample(sample) = std::mem::take(limit) else {
             return;
         };
-        let sample = std::mem::take(sample);
-        let limit = percentile(&sample);
-        self.classes.insert(class, Limit::Known(limit));
+        *limit = Limit::Known(percentile(&sample));
         for (probed, start, weighted) in sample {
             self.add(probed, class, start, weighted);
         }
@@ -151,7 +153,7 @@ impl SelfCost {
     fn sort_in(&mut self, probed: bool, class: u16, start: u64, (latency, weight): Weighted) {
         let slot = start >> (SLOT_SHIFT + self.doubled);
         let strata = self.slots.entry(slot).or_default();
-        let window = &mut strata.entry(class).or_default()[usize::from(probed)];
+        let window = &mut window_of(strata, class)[usize::from(probed)];
         window.intervals += weight;
         window.latency += i128::from(weight) * i128::from(latency);
         if self.slots.len() > SLOTS_MAX {
@@ -172,7 +174,7 @@ impl SelfCost {
         while self.slots.len() > SLOTS_MAX {
             self.double();
         }
-        for (&class, limit) in &other.classes {
+        for (class, limit) in (0..).zip(&other.classes) {
             let Limit::Sample(sample) = limit else {
                 continue;
             };
@@ -235,15 +237,23 @@ fn add_windows(into: &mut [Window; 2], from: &[Window; 2]) {
 }
 
 fn add_strata(into: &mut Strata, from: &Strata) {
-    for (&class, windows) in from {
-        add_windows(into.entry(class).or_default(), windows);
+    for (class, windows) in (0..).zip(from) {
+        add_windows(window_of(into, class), windows);
     }
+}
+
+fn window_of(strata: &mut Strata, class: u16) -> &mut [Window; 2] {
+    let at = usize::from(class);
+    if strata.len() <= at {
+        strata.resize(at + 1, Default::default());
+    }
+    &mut strata[at]
 }
 
 impl Pairs {
     /// The classes of a slot that have both windows; nothing if none has.
     fn of_slot(strata: &Strata) -> Option<Pairs> {
-        let pairs = strata.values().filter_map(|&windows| Pairs::of(windows));
+        let pairs = strata.iter().filter_map(|&windows| Pairs::of(windows));
         let all = Pairs::sum(pairs);
         (all.intervals > 0).then_some(all)
     }
@@ -292,9 +302,8 @@ mod tests {
 
     /// A comparison that knows its percentile, above everything the tests add but for the last.
     fn ready() -> SelfCost {
-        let known = (0..4).map(|class| (class, Limit::Known(1000)));
         SelfCost {
-            classes: known.collect(),
+            classes: vec![Limit::Known(1000); 4],
             ..SelfCost::default()
         }
     }
@@ -308,9 +317,9 @@ mod tests {
     fn a_stall_counts_as_the_90th_percentile() {
         let mut cost = SelfCost::default();
         (0..1024).for_each(|i| cost.add(true, 3, 0, (i, 1)));
-        assert!(matches!(cost.classes[&3], Limit::Known(921)));
+        assert!(matches!(cost.classes[3], Limit::Known(921)));
         cost.add(false, 3, 0, (1_000_000, 1));
-        assert_eq!(cost.slots[&0][&3][0].latency, 921);
+        assert_eq!(cost.slots[&0][3][0].latency, 921);
     }
 
     /// Two slots of 100 intervals a window: 102 over 100, then 208 over 200 ticks. Means 155 and 150: 155/150 - 1 = 1/30.
