@@ -125,8 +125,15 @@ fn a_running_program_gives_its_known_answer() {
         }
     })
     .ended(0)
-    .said(&["attached to process", "stood still for"]);
+    .said(&[
+        "attached to process",
+        "stood still for",
+        "attaching stopped one thread for",
+    ]);
     let profile = working.place.json("run.json");
+    let stops = &profile["overhead"]["stops"];
+    assert_eq!(stops["processes"], 1);
+    assert!(stops["max_ns"].as_f64() > Some(0.0) && stops["max_ns"] == stops["sum_ns"]);
     working.end().ended(0);
     assert_eq!(profile["closure"]["max_abs_error_ticks"], 0);
     for stage in ["stage_a", "stage_b", "stage_c"] {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::findings::unseen::Unopened;
 use crate::findings::warnings::Warning;
-use crate::profile::{ListenQueue, Machine, SamplingRule, Unpatched, join_queues};
+use crate::profile::{ListenQueue, Machine, SamplingRule, Stops, Unpatched, join_queues};
 
 /// Facts of a run that no record has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct RunFacts {
     /// Number of calls that were trapped to learn their callees.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub traps: u64,
+    /// Threads that were stopped in order to attach.
+    #[serde(default)]
+    pub stops: Stops,
     /// Its intervals are requests that spans report (`evenkeel spans`), not what an agent saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spans: bool,
@@ -63,6 +66,7 @@ impl RunFacts {
         self.sampled_out += other.sampled_out;
         self.unplanned += other.unplanned;
         self.traps += other.traps;
+        self.stops.add(other.stops);
         if self.sampling != other.sampling {
             self.sampling = None;
         }

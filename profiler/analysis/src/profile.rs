@@ -186,6 +186,29 @@ pub struct Overhead {
     /// What that took, estimated, as a fraction of the time of all intervals of the run.
     #[serde(default)]
     pub trapping_fraction: f64,
+    /// Threads that were stopped in order to attach.
+    #[serde(default)]
+    pub stops: Stops,
+}
+
+/// Attaching stops one thread of each process that was there before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stops {
+    /// Processes that were attached to.
+    pub processes: u64,
+    /// For how long their threads stood still, all together.
+    pub sum_ns: f64,
+    /// The longest of these times.
+    pub max_ns: f64,
+}
+
+impl Stops {
+    /// Adds those of other processes.
+    pub fn add(&mut self, other: Stops) {
+        self.processes += other.processes;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
 }
 
 /// Cost of a trap, from the breakpoint to the next instruction, nanoseconds: mostly the kernel's way into the handler

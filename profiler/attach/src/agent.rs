@@ -186,9 +186,10 @@ pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Inje
             why: FORKED_WHILE_LOADING.to_owned(),
         });
     }
+    let memory = own_memory(pid);
     let mut visit = target.visit(&filters)?;
     let (tid, before) = (visit.tid(), process::used(visit.tid()));
-    let joined = join(&mut visit, &target, agent, base, arena);
+    let joined = join(&mut visit, &target, agent, base, (arena, memory));
     let stood_still = visit.end();
     joined.map_err(|why| Refused::Failed { pid, why })?;
     let used = process::used(tid).zip(before);
@@ -230,9 +231,8 @@ fn join(
     target: &Target,
     agent: &AgentFile,
     base: Option<u64>,
-    arena: BorrowedFd<'_>,
+    (arena, memory): (BorrowedFd<'_>, Option<File>),
 ) -> Result<(), String> {
-    let memory = own_memory(target.pid);
     let mut descriptors = vec![arena.as_raw_fd()];
     descriptors.extend(memory.as_ref().map(AsRawFd::as_raw_fd));
     if base.is_none() {

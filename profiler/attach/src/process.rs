@@ -1,7 +1,7 @@
 //! What `/proc` says of a process.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -96,8 +96,16 @@ pub fn own_status(name: &str) -> Option<String> {
     status_in(Path::new("/proc/self/status"), name)
 }
 
+/// A file whose size the kernel does not tell, in one read: a thread stands still while those of thousands of others are
+/// read. `fs::read_to_string` takes six.
+fn read(file: &Path) -> io::Result<String> {
+    let (mut file, mut text) = (File::open(file)?, Vec::with_capacity(4096));
+    file.read_to_end(&mut text)?;
+    String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
 fn status_in(file: &Path, name: &str) -> Option<String> {
-    let text = fs::read_to_string(file).ok()?;
+    let text = read(file).ok()?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -116,7 +124,7 @@ pub(crate) fn waits_with_another_mask(tid: i32) -> bool {
         (libc::SYS_pselect6, 5),
     ];
     // The number and the arguments (proc(5)); "running" outside of system calls.
-    let text = fs::read_to_string(namespace::file(tid, "syscall")).unwrap_or_default();
+    let text = read(&namespace::file(tid, "syscall")).unwrap_or_default();
     let mut words = text.split_whitespace();
     let number = words.next().and_then(|word| word.parse().ok());
     CALLS.iter().any(|&(call, argument)| {
@@ -130,7 +138,7 @@ pub(crate) fn waits_with_another_mask(tid: i32) -> bool {
 
 /// The command's name, as `ps` shows it.
 pub fn name(pid: i32) -> Option<String> {
-    let text = fs::read_to_string(namespace::file(pid, "comm")).ok()?;
+    let text = read(&namespace::file(pid, "comm")).ok()?;
     Some(text.trim_end().to_owned())
 }
 
@@ -152,7 +160,7 @@ pub fn command_line(pid: i32) -> String {
 
 /// When the process started, in the kernel's units: distinguishes it from a later one of the same number. `None` once it has ended.
 pub fn started(pid: i32) -> Option<u64> {
-    let text = fs::read_to_string(namespace::file(pid, "stat")).ok()?;
+    let text = read(&namespace::file(pid, "stat")).ok()?;
     // The name may hold anything, and ends with the last parenthesis.
     let (_, rest) = text.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
@@ -164,7 +172,7 @@ pub fn started(pid: i32) -> Option<u64> {
 
 /// Processor time that a thread has used. `None` where the kernel does not say (`CONFIG_SCHED_INFO`), or it has ended.
 pub fn used(tid: i32) -> Option<Duration> {
-    let text = fs::read_to_string(namespace::file(tid, "schedstat")).ok()?;
+    let text = read(&namespace::file(tid, "schedstat")).ok()?;
     let used_ns = text.split(' ').next()?.parse().ok()?;
     Some(Duration::from_nanos(used_ns))
 }
@@ -188,7 +196,7 @@ impl Image {
 
 /// What a process runs. `None` once it has ended, or has given up its memory, as one that is ending does first.
 pub fn image(pid: i32) -> Option<Image> {
-    let text = fs::read_to_string(namespace::file(pid, "stat")).ok()?;
+    let text = read(&namespace::file(pid, "stat")).ok()?;
     image_of(&text)
 }
 
@@ -209,7 +217,7 @@ fn image_of(stat: &str) -> Option<Image> {
 /// Whether the kernel runs it, for itself (`PF_KTHREAD` of include/linux/sched.h).
 pub fn is_of_kernel(pid: i32) -> bool {
     const OF_KERNEL: u64 = 0x0020_0000;
-    let text = fs::read_to_string(namespace::file(pid, "stat")).unwrap_or_default();
+    let text = read(&namespace::file(pid, "stat")).unwrap_or_default();
     let flags = text
         .rsplit_once(") ")
         .and_then(|(_, rest)| rest.split(' ').nth(6)?.parse().ok());

@@ -38,6 +38,7 @@ pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
     let all_ns = profile.mean_ns * profile.intervals_seen as f64;
     profile.overhead.traps = facts.traps;
     profile.overhead.trapping_fraction = facts.traps as f64 * TRAP_NS / all_ns.max(TRAP_NS);
+    profile.overhead.stops = facts.stops;
     profile.names.clone_from(&facts.names);
     profile.outside.clone_from(&facts.outside);
     profile.listen_queues.clone_from(&facts.listen_queues);

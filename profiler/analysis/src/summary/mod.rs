@@ -23,7 +23,7 @@ use crate::findings::warnings::OVERHEAD_HIGH;
 use crate::inputs::Inputs;
 use crate::intervals::counts::RunCounts;
 use crate::intervals::interval::Reason;
-use crate::profile::{Bin, Closure, LeftOut, Overhead, PROFILE_VERSION, Profile};
+use crate::profile::{Bin, Closure, LeftOut, Overhead, PROFILE_VERSION, Profile, Stops};
 use crate::rounds::other_rounds;
 use crate::sums::Sums;
 use crate::sums::histogram::Histogram;
@@ -213,5 +213,6 @@ fn overhead(
         // The session knows.
         traps: 0,
         trapping_fraction: 0.0,
+        stops: Stops::default(),
     }
 }

@@ -178,5 +178,21 @@ fn overhead(profile: &Profile) -> String {
             "; traps, which follow calls through pointers, took {trapping} of all intervals' time"
         );
     }
+    let stops = overhead.stops;
+    if stops.processes > 0 {
+        let mean_ns = stops.sum_ns / stops.processes as f64;
+        text += &match stops.processes {
+            1 => format!(
+                "; attaching stopped one thread for {}",
+                units::duration(mean_ns)
+            ),
+            processes => format!(
+                "; attaching stopped one thread of each of {} processes for {} on average, {} at most",
+                units::count(processes),
+                units::duration(mean_ns),
+                units::duration(stops.max_ns)
+            ),
+        };
+    }
     text.trim_end().to_string()
 }

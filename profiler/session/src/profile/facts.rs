@@ -60,6 +60,7 @@ impl Session<'_> {
         RunFacts {
             sampling: Some(sampling(self.settings)),
             traps: self.records.arena.control().traps.load(Relaxed),
+            stops: self.target.stops,
             outside: self.run.outside.to_owned(),
             listen_queues: self.run.listening.seen(),
             settings: self.run.server_settings.seen(),

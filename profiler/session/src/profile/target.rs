@@ -16,6 +16,7 @@ mod watch;
 use std::path::PathBuf;
 
 use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_analysis::profile::Stops;
 use evenkeel_attach::Refused;
 
 use super::records::Records;
@@ -47,7 +48,7 @@ pub struct Target {
     pub passed: Passed,
     pub left_out: LeftOut,
     /// Running processes that the agent was brought into.
-    injected: u64,
+    pub stops: Stops,
 }
 
 impl Target {
@@ -59,7 +60,7 @@ impl Target {
             filters: Filters::default(),
             passed: Passed::default(),
             left_out: LeftOut::default(),
-            injected: 0,
+            stops: Stops::default(),
         }
     }
 
@@ -131,7 +132,7 @@ impl Target {
         let Origin::Attached(attached) = &self.origin else {
             return None;
         };
-        let (unseen, attached) = (attached.unseen(), self.injected);
+        let (unseen, attached) = (attached.unseen(), self.stops.processes);
         (unseen > 0).then_some(Warning::StartedUnseen { unseen, attached })
     }
 
@@ -150,12 +151,17 @@ impl Target {
         };
         self.filters.before(pid);
         let injected = attached.attach(pid, arena)?;
-        self.injected += 1;
+        let still_ns = injected.stood_still.as_nanos() as f64;
+        self.stops.add(Stops {
+            processes: 1,
+            sum_ns: still_ns,
+            max_ns: still_ns,
+        });
         // A server that starts processes all the while would fill the screen.
-        if self.injected.is_power_of_two() {
+        if self.stops.processes.is_power_of_two() {
             observer.event(&Event::Attached {
                 pid,
-                processes: self.injected,
+                processes: self.stops.processes,
                 stood_still: injected.stood_still,
             });
         }
