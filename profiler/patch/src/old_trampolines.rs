@@ -5,15 +5,16 @@
 //! trampoline fits if the site, its instruction and the displaced code are the same; only its probe's number is not
 //! code.
 
-use evenkeel_wire::{Displaced, Probe};
+use evenkeel_wire::{Displaced, PROBES_MAX, Probe};
 
-use crate::region::away;
 use crate::site::Made;
+use crate::table::Hashed;
 
-/// Sites remembered: a power of two, twice what the largest plan has.
-const SLOTS: usize = 1 << 19;
-/// Slots looked at for one site.
-const STEPS_MAX: usize = 64;
+const TABLES: usize = 7;
+
+type Slots = Hashed<Slot, TABLES>;
+
+const _: () = assert!(Slots::slots(TABLES - 1) >= 2 * PROBES_MAX);
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -27,57 +28,47 @@ struct Slot {
 
 /// All of them.
 pub struct OldTrampolines {
-    slots: *mut Slot,
+    slots: Slots,
 }
 
 impl OldTrampolines {
     /// Remembers nothing.
     pub const fn new() -> OldTrampolines {
         OldTrampolines {
-            slots: core::ptr::null_mut(),
+            slots: Hashed::new(),
         }
     }
 
-    /// Maps the table. Without it every session makes its own.
-    pub fn prepare(&mut self) {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let bytes = SLOTS * size_of::<Slot>();
-        // SAFETY: fresh anonymous memory; zero is a free slot.
-        let table = unsafe { libc::mmap(away(bytes) as *mut _, bytes, protection, flags, -1, 0) };
-        if table != libc::MAP_FAILED {
-            self.slots = table.cast();
-        }
-    }
-
-    fn slot(&mut self, address: u64, identity: u64) -> Option<&mut Slot> {
-        if self.slots.is_null() {
-            return None;
-        }
-        let first = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
-        // SAFETY: mapped whole, and the caller's lock keeps others out.
-        let slots = unsafe { core::slice::from_raw_parts_mut(self.slots, SLOTS) };
-        let is_it =
-            |slot: &Slot| slot.address == 0 || (slot.address, slot.identity) == (address, identity);
-        let mut steps = (0..STEPS_MAX).map(|step| (first + step) % SLOTS);
-        let at = steps.find(|&at| is_it(&slots[at]))?;
-        Some(&mut slots[at])
+    /// Slots of a table, up to the first that is free or has this site.
+    fn slot(&self, table: usize, address: u64, identity: u64) -> Option<*mut Slot> {
+        self.slots.places(table, address).find(|&slot| {
+            // SAFETY: in a table that is there for good; zeros are a free slot.
+            let slot = unsafe { &*slot };
+            slot.address == 0 || (slot.address, slot.identity) == (address, identity)
+        })
     }
 
     /// The code made for a site earlier.
-    pub fn find(&mut self, address: u64, identity: u64) -> Option<Made> {
-        let slot = self.slot(address, identity)?;
-        (slot.address != 0).then_some(slot.made)
+    pub fn find(&self, address: u64, identity: u64) -> Option<Made> {
+        (0..TABLES).find_map(|table| {
+            let slot = self.slot(table, address, identity)?;
+            // SAFETY: as above.
+            let slot = unsafe { &*slot };
+            (slot.address != 0).then_some(slot.made)
+        })
     }
 
-    /// Remembers it, if there is room.
+    /// Remembers it, if there is room. It was not found.
     pub fn remember(&mut self, address: u64, identity: u64, made: Made) {
-        if let Some(slot) = self.slot(address, identity) {
-            *slot = Slot {
+        let table = self.slots.with_room();
+        if let Some(slot) = table.and_then(|table| self.slot(table, address, identity)) {
+            let remembered = Slot {
                 address,
                 identity,
                 made,
             };
+            // SAFETY: as above, and the caller's lock keeps others out.
+            unsafe { slot.write(remembered) };
         }
     }
 }

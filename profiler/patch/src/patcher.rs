@@ -89,7 +89,6 @@ impl Patcher {
             return false;
         }
         self.sites = sites.cast();
-        self.kept.prepare();
         true
     }
 

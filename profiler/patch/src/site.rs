@@ -166,7 +166,10 @@ impl Site {
 
     /// Another word has come, or this one was followed.
     pub fn accept(&mut self) {
-        self.refusal = Refusal::None as u32;
+        // Most sites of a plan are not written to, and take no memory.
+        if self.refusal != Refusal::None as u32 {
+            self.refusal = Refusal::None as u32;
+        }
     }
 
     /// Whether it leads to its trampoline by a breakpoint only.
