@@ -27,7 +27,8 @@ def main():
     findings = [{key: value for key, value in finding.items() if key not in ADDED} for finding in profile["findings"]]
     for finding in findings:
         finding["factors"] = []
-        finding["paths"] = [re.sub(r" \[[^\]]*\]", "", path) for path in finding["paths"]]
+        # A call through a pointer is known by its caller alone.
+        finding["paths"] = [re.sub(r"(?<!\(indirect\)) \[[^\]]*\]", "", path) for path in finding["paths"]]
     case = {
         "about": sys.argv[1],
         "target": profile["target"],

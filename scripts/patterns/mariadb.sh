@@ -118,6 +118,53 @@ while os.read(log, 4096):
     start --general-log --general-log-file="$work/log"
     clients 4 "select n, '$(printf '%0400d' 1)' from t where id = %;" '' 0.002
     ;;
+metadata-queue)
+    # A transaction of many statements holds up a change of a table, and that all others. Nobody is idle.
+    start
+    sql d -e 'create table o like t; insert into o select * from t'
+    { echo 'begin; select count(*) from t where id = 1;'; yes 'select sum(n) from o;' | head -200; echo 'commit;'; } >"$work/long.sql"
+    stall() { sql d <"$work/long.sql" >/dev/null & sleep 0.2; sql d -e 'alter table t comment "changed"'; wait $!; sleep 1.5; }
+    load repeat stall
+    clients 4 'select n from t where id = %;'
+    ;;
+own-flush)
+    # One session: each commit writes and flushes by itself.
+    start
+    clients 1 'update t set n = n + 1 where id = %;'
+    ;;
+copying)
+    start --innodb-flush-log-at-trx-commit=0
+    sql d -e "create table o (id int primary key, n int, pad char(50)); insert into o select seq, seq, 'x' from seq_1_to_150000"
+    change() { sql d -e 'alter table o engine = InnoDB, algorithm = copy'; sleep 0.5; }
+    load repeat change
+    clients 2 'select n from t where id = %;' '' 0.05
+    ;;
+numbering)
+    start --innodb-flush-log-at-trx-commit=0
+    sql d -e 'create table o (id int auto_increment primary key, n int)'
+    import() { sql d -e 'insert into o (n) select seq from seq_1_to_100000'; sleep 1; }
+    load repeat import
+    clients 4 'insert into o (n) values (%);'
+    ;;
+small-pool)
+    start --innodb-buffer-pool-size=8M --innodb-flush-log-at-trx-commit=0
+    sql d -e "create table o (id int primary key, n int, pad char(200)); insert into o select seq, seq, 'x' from seq_1_to_200000"
+    clients 3 'select n from t where id = %;' 'select sum(n) from o where id between 9 * % and 9 * % + 5000;'
+    ;;
+slow-client)
+    # A client that takes a large result bit by bit.
+    start
+    sql d -e "create table o (id int primary key, pad varchar(2000)); insert into o select seq, repeat('x', 2000) from seq_1_to_10000"
+    take() { sql -q -N d -e 'select pad from o' | python3 -c 'import sys, time
+while sys.stdin.buffer.read(200000): time.sleep(0.005)'; sleep 0.5; }
+    load repeat take
+    clients 3 'select n from t where id = %;'
+    ;;
+other-programs)
+    start
+    for _ in $(seq $((3 * $(nproc)))); do load python3 -c 'while True: pass'; done
+    clients 1 'select sum(n) from t;'
+    ;;
 crowded)
     start
     for _ in $(seq $((4 * $(nproc)))); do load repeat paced 'select sum(n) from t;' '' 0; done

@@ -266,6 +266,46 @@ bad-plan)
     printf '%s\n' '\set kind random(1, 20)' 'select sum(id) from t where kind = :kind;' >"$work/load.sql"
     load as "$bin/pgbench" -n -M prepared -f "$work/load.sql" -c 2 -R 60 -T 600
     ;;
+function)
+    start primary 5432
+    sql -c 'create function digest(n int) returns int language plpgsql as $$ declare sum int := 0; begin for step in 1..n loop if step % 3 = 0 then sum := (sum * 31 + step) % 65521; end if; end loop; return sum; end $$'
+    printf '%s\n' '\set far random(1, 20)' '\if :far = 1' 'select digest(300000);' '\else' 'select digest(10);' '\endif' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+serializable)
+    # A transaction that stays open for a second: what others have read is remembered until it ends.
+    start primary 5432 'synchronous_commit = off' 'default_transaction_isolation = serializable' 'max_pred_locks_per_transaction = 2000'
+    sql -c 'create table t (id int primary key, n int)' -c 'insert into t select g, 0 from generate_series(1, 100000) g' -c 'vacuum analyze t'
+    printf '%s\n' 'begin;' 'select n from t where id = 1;' '\sleep 1 s' 'update t set n = n + 1 where id = 1;' 'commit;' '\sleep 500 ms' >"$work/long.sql"
+    printf '%s\n' '\set id random(100, 99000)' 'select sum(n) from t where id between :id and :id + 20;' '\set id random(100, 99000)' 'update t set n = n + 1 where id = :id;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/long.sql" -c 1 -T 600
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 16 -j 2 -T 600 --max-tries 100
+    ;;
+new-log-files)
+    start primary 5432 'wal_recycle = off' 'min_wal_size = 32MB' 'max_wal_size = 64MB'
+    sql -c 'create table t (pad text)' -c 'alter table t alter pad set storage plain'
+    printf '%s\n' "insert into t select repeat('x', 5000) from generate_series(1, 80);" >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 1 -R 60 -T 600
+    ;;
+dirty-buffers)
+    start primary 5432 'shared_buffers = 1MB' 'autovacuum = off' 'synchronous_commit = off' 'bgwriter_lru_maxpages = 0' 'max_wal_size = 8GB'
+    as "$bin/pgbench" -i -s 10 -F 50 -q >/dev/null 2>&1
+    printf '%s\n' '\set far random(1, 20)' '\set id random(1, 900000)' '\set to :id + 4 + 2000 * (:far / 20)' 'update pgbench_accounts set abalance = abalance + 1 where aid between :id and :to;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+contended-pages)
+    # All sessions enter keys at the same end of an index.
+    start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB'
+    sql -c 'create unlogged table t (id bigserial primary key, at timestamp default clock_timestamp())' -c 'create index on t (at)'
+    echo 'insert into t select from generate_series(1, 300);' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -j 2 -T 600
+    ;;
+small-transactions)
+    start primary 5432 'synchronous_commit = off' 'autovacuum = off' 'max_wal_size = 8GB'
+    sql -c 'create table t (id int primary key, n int) with (fillfactor = 20)' -c 'insert into t select g, 0 from generate_series(1, 3200) g' -c 'vacuum analyze t'
+    echo 'update t set n = n + 1 where id = :client_id * 100 + 1;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 32 -j 2 -T 600
+    ;;
 missing-index-and-lock-waits)
     start primary 5432 'max_parallel_workers_per_gather = 0'
     as "$bin/pgbench" -i -s 20 -q >/dev/null 2>&1

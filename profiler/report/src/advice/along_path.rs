@@ -76,15 +76,21 @@ fn callers(finding: &Finding) -> Vec<(String, Option<String>)> {
     callers.map(|caller| (caller.to_owned(), None)).collect()
 }
 
-/// Whether one of these functions is on each of the finding's paths.
+/// Whether one of these functions is on each of the finding's paths: as a step, or as the function that has a step's call.
 pub(super) fn is_within(finding: &Finding, functions: &[String]) -> bool {
+    let is_known = |name: &str| functions.iter().any(|known| known == base(name));
     let has = |path: &String| {
-        let steps = steps(path).into_iter().map(base);
-        steps
-            .into_iter()
-            .any(|step| functions.iter().any(|known| known == step))
+        let mut names = steps(path).into_iter().chain(sites(path));
+        names.any(is_known)
     };
     !finding.paths.is_empty() && finding.paths.iter().all(has)
+}
+
+/// The functions that have the calls of a path's steps: the search may have left them out as steps.
+fn sites(path: &str) -> impl Iterator<Item = &str> {
+    let steps = path.split(" > ").skip(1);
+    let sites = steps.filter_map(|step| step.split_once(" [")?.1.split_once("+0x"));
+    sites.map(|(function, _)| function)
 }
 
 /// The functions of a path, outermost first, without the interval and without the places of their calls.
@@ -139,6 +145,11 @@ mod tests {
         assert!(within("check") && within("scan"));
         assert!(!within("read") && !within("a"));
         assert!(!is_within(&Finding::default(), &["check".to_owned()]));
+        let called = Finding {
+            paths: vec!["a > run > (indirect) [table::count(int)+0x1f] > wait".to_owned()],
+            ..Finding::default()
+        };
+        assert!(is_within(&called, &["table::count".to_owned()]));
         let shown = Finding {
             paths: vec!["a > run".to_owned()],
             seen_inside: Some(SeenInside {
