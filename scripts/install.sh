@@ -2,11 +2,12 @@
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
 #   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [postgresql-VERSION]
-#     [mysql-sid] [duckdb] [prometheus] [browser] [spark] [s3] [jvm] [test] [lint] [package]
+#     [memcached-1.6.18] [mysql-sid] [duckdb] [prometheus] [browser] [spark] [s3] [jvm] [test] [lint] [package]
 #
 # mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (with symbols) are installed in
 # addition to the system's. They come from Maven's central repository, and go into /var/cache/evenkeel for root,
-# ${XDG_CACHE_HOME:-~/.cache}/evenkeel for others. mysql-sid is Debian's unstable release with its MySQL, in a root
+# ${XDG_CACHE_HOME:-~/.cache}/evenkeel for others. memcached-1.6.18 is built there of Debian's source, with symbols, for
+# scripts/patterns. mysql-sid is Debian's unstable release with its MySQL, in a root
 # directory there, for root alone. Only tests and scripts that name these builds need them.
 # A C and C++ compiler and make are always included. "test" is everything that the tests use, "lint" what `make lint`
 # uses, "package" what `make package` uses.
@@ -16,7 +17,7 @@
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [mysql-sid] [duckdb] [prometheus] [browser] [spark] [s3] [jvm] [test] [lint] [package]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [memcached-1.6.18] [mysql-sid] [duckdb] [prometheus] [browser] [spark] [s3] [jvm] [test] [lint] [package]" >&2
     exit 2
 }
 
@@ -80,6 +81,26 @@ unpack_release() {
     rm -rf "$new"
 }
 
+# Complete or not at all.
+build_memcached() {
+    mkdir -p "$cache"
+    new=$(mktemp -d "$cache/new.XXXXXX")
+    echo "building memcached 1.6.18" >&2
+    if ! (
+        curl -fsSL -o "$new/source.tar.xz" http://deb.debian.org/debian/pool/main/m/memcached/memcached_1.6.18.orig.tar.xz &&
+            echo "35872bd25f8d29d7cc2072d23e74344530891bfd0aa4f4f64184a8ae7291164b  $new/source.tar.xz" | sha256sum -c &&
+            tar -xJf "$new/source.tar.xz" -C "$new" --strip-components=1 &&
+            cd "$new" && ./configure --enable-tls && make memcached CFLAGS="-g -O2"
+    ) >"$new/log" 2>&1; then
+        tail -n 20 "$new/log" >&2
+        rm -rf "$new"
+        fail "memcached could not be built (its last lines are above)"
+    fi
+    mkdir -p "$cache/memcached-1.6.18/bin"
+    mv "$new/memcached" "$cache/memcached-1.6.18/bin/"
+    rm -rf "$new"
+}
+
 # A root directory with MySQL in it, complete or not at all.
 make_mysql_root() {
     mkdir -p "$cache"
@@ -96,6 +117,7 @@ make_mysql_root() {
 missing=""
 releases=""
 roots=""
+memcached=""
 zig=""
 pythons=""
 subjects=""
@@ -149,6 +171,7 @@ check() {
     nginx)
         has nginx || want nginx-light
         has wrk || want wrk
+        [ -e /usr/lib/nginx/modules/ngx_http_lua_module.so ] || want libnginx-mod-http-lua
         ;;
     redis)
         has redis-server || want redis-server
@@ -234,6 +257,14 @@ check() {
         has unzip || want unzip
         subjects=wanted
         ;;
+    memcached-1.6.18)
+        if ! [ -x "$cache/memcached-1.6.18/bin/memcached" ]; then
+            has curl || want curl
+            [ -e /usr/include/event.h ] || want libevent-dev
+            [ -e /usr/include/openssl/ssl.h ] || want libssl-dev
+            memcached=wanted
+        fi
+        ;;
     mysql-sid)
         if ! [ -x "$cache/mysql-sid/usr/sbin/mysqld" ]; then
             [ "$(id -u)" -eq 0 ] || fail "mysql-sid is a root directory: only root can make and use one"
@@ -257,6 +288,7 @@ finish() {
         unpack_release "$release"
     done
     [ -z "$roots" ] || make_mysql_root
+    [ -z "$memcached" ] || build_memcached
     for python in $pythons; do
         make_python "$python"
     done

@@ -161,6 +161,39 @@ MaxRequestWorkers 64'
     seq 60000 >"$work/html/medium.txt"
     for _ in $(seq $((8 * $(nproc)))); do load repeat ask /medium.txt 0.01 Accept-Encoding gzip; done
     ;;
+htaccess)
+    start 'authz_host access_compat' '<Directory />
+AllowOverride All
+Require all granted
+</Directory>'
+    mkdir -p "$work/html/a/b/c/d/e/f/g/h"
+    cp "$work/html/small.txt" "$work/html/a/b/c/d/e/f/g/h"
+    # A long list of addresses.
+    seq -f 'Deny from 10.0.0.0/%.0f' 8 32 >"$work/list"
+    for _ in $(seq 150); do cat "$work/list"; done >"$work/html/a/.htaccess"
+    chmod -R a+rX "$work/html"
+    for _ in 1 2; do load repeat ask /small.txt 0.005; done
+    load repeat ask /a/b/c/d/e/f/g/h/small.txt 0.02
+    ;;
+sending)
+    start '' ''
+    head -c 8000000 /dev/urandom >"$work/html/large.bin"
+    slow() {
+        python3 -c 'import random, socket, sys, time
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60) as s:
+    s.sendall(b"GET /large.bin HTTP/1.0\r\n\r\n")
+    while s.recv(1 << 18):
+        time.sleep(random.choice([0] * 3 + [0.03]))' "$port"
+    }
+    for _ in 1 2; do load repeat ask /small.txt 0.005; done
+    for _ in 1 2; do load repeat slow; done
+    ;;
+others)
+    start 'deflate filter' 'SetOutputFilter DEFLATE'
+    seq 3000 >"$work/html/medium.txt"
+    for _ in $(seq $((4 * $(nproc)))); do load python3 -c 'while True: pass'; done
+    load repeat ask /medium.txt 0.01 Accept-Encoding gzip
+    ;;
 *)
     unknown
     ;;

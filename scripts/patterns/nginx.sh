@@ -6,12 +6,12 @@
 # problem.sh has the variables that it reads. As root.
 . "$(dirname "$0")/problem.sh"
 
-start() { # LINES OF THE SERVER, LINES OF HTTP
+start() { # LINES OF THE SERVER, LINES OF HTTP, FIRST LINES
     port=$(free_port)
     mkdir -p "$work/html" "$work/tmp"
     echo small >"$work/html/small.txt"
     {
-        echo "daemon off; worker_processes 1; pid $work/pid; error_log $work/error.log; events { }"
+        echo "${3:-} daemon off; worker_processes 1; pid $work/pid; error_log $work/error.log; events { }"
         echo "http { access_log off;"
         for kind in client_body proxy fastcgi uwsgi scgi; do echo "${kind}_temp_path $work/tmp/$kind;"; done
         echo "${2:-} server { listen 127.0.0.1:$port; root $work/html; $1 } }"
@@ -81,6 +81,64 @@ crowded)
     start ''
     for _ in $(seq $((2 * $(nproc)))); do load python3 -c 'while True: pass'; done
     for _ in 1 2 3 4; do load repeat ask /small.txt 0.005; done
+    ;;
+opening)
+    start ''
+    load python3 "$here/scan.py" "$work/html"
+    for _ in 1 2 3; do load repeat ask /small.txt 0.005; done
+    ;;
+regex)
+    # It backtracks where the path is long and does not end as it should.
+    start 'rewrite "^/((x+)+)[yz]$" /small.txt; location /xxx { return 204; }'
+    for _ in 1 2 3; do load repeat ask /small.txt 0.005; done
+    load repeat ask "/$(printf 'x%.0s' $(seq 18))" 0.3
+    ;;
+error-log)
+    # Messages go to a program that stops now and then.
+    mkfifo "$work/messages"
+    load python3 -c 'import fcntl, os, sys, time
+messages = os.open(sys.argv[1], os.O_RDWR)
+fcntl.fcntl(messages, 1031, 4096)  # F_SETPIPE_SZ
+end = time.monotonic()
+while os.read(messages, 4096):
+    if time.monotonic() > end:
+        time.sleep(0.1)
+        end = time.monotonic() + 0.3' "$work/messages"
+    start "error_log $work/messages info;"
+    for _ in 1 2 3; do load repeat ask "/missing/$(printf '%01000d' 1)" 0.002; done
+    ;;
+encryption)
+    openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
+    tls=$(free_port)
+    start "listen 127.0.0.1:$tls ssl; ssl_certificate $work/cert.pem; ssl_certificate_key $work/key.pem; ssl_protocols TLSv1.2; ssl_ciphers ECDHE-RSA-CHACHA20-POLY1305;"
+    head -c 10000000 /dev/urandom >"$work/html/large.bin"
+    load repeat ask /small.txt 0.005
+    get() { curl -ks "https://127.0.0.1:$tls/large.bin" >/dev/null; sleep 0.1; }
+    load repeat get
+    ;;
+listing)
+    start 'autoindex on;'
+    mkdir "$work/html/many"
+    (cd "$work/html/many" && seq -f 'file%.0f' 20000 | xargs touch)
+    for _ in 1 2 3; do load repeat ask /small.txt 0.005; done
+    load repeat ask /many/ 0.3
+    ;;
+lua)
+    # A script that waits for a program, and stops the worker.
+    modules=/usr/lib/nginx/modules
+    start 'location /script { content_by_lua_block { os.execute("sleep 0.02") ngx.say("ok") } }' '' \
+        "load_module $modules/ndk_http_module.so; load_module $modules/ngx_http_lua_module.so;"
+    for _ in 1 2 3; do load repeat ask /small.txt 0.005; done
+    load repeat ask /script 0.1
+    ;;
+passwords)
+    start "location /private/ { auth_basic private; auth_basic_user_file $work/users; }"
+    mkdir "$work/html/private"
+    echo small >"$work/html/private/small.txt"
+    htpasswd -bcB -C 10 "$work/users" user password
+    chmod -R a+rX "$work"
+    for _ in 1 2 3; do load repeat ask /small.txt 0.005; done
+    load repeat ask /private/small.txt 0.2 Authorization 'Basic dXNlcjpwYXNzd29yZA=='
     ;;
 *)
     unknown

@@ -113,6 +113,44 @@ while True:
     load repeat tell
     clients 4
     ;;
+rehashing)
+    # Just past a power of two: the table has doubled, and its keys move.
+    start 2098000
+    clients 1
+    ;;
+crowded)
+    start 1000
+    for _ in $(seq $((2 * $(nproc)))); do load python3 -c 'while True: pass'; done
+    clients 6
+    ;;
+sets)
+    start 1000
+    each 100000 "redis.call('sadd', 'even', 2 * i); redis.call('sadd', 'all', i)"
+    unite() { redis sinterstore both even all; redis sunionstore both even all; sleep 0.5; }
+    load repeat unite
+    clients 6
+    ;;
+list)
+    start 1000
+    each 300000 "redis.call('rpush', 'list', 'element:' .. i)"
+    search() { redis lpos list element:290000; redis lrem list 1 element:0; sleep 0.5; }
+    load repeat search
+    clients 6
+    ;;
+bits)
+    start 1000
+    redis setbit bits 400000000 1
+    count() { redis bitcount bits; sleep 0.5; }
+    load repeat count
+    clients 6
+    ;;
+answers)
+    start 1000
+    redis setrange value 30000000 x
+    get() { redis get value >/dev/null; sleep 0.3; }
+    load repeat get
+    clients 6
+    ;;
 *)
     unknown
     ;;
