@@ -125,3 +125,4 @@ bench:
 	$(CARGO) build --release -p evenkeel -p evenkeel-agent -p evenkeel-servers
 	$(CARGO) bench -p evenkeel-patch
 	$(CARGO) bench -p evenkeel --bench overhead
+	$(CARGO) bench -p evenkeel --bench stops
