@@ -48,7 +48,7 @@ const COMMAND_WIDTH: usize = 100;
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo evenkeel attach --name postgres --preset postgres --for 60s
+  sudo evenkeel attach --name postgres --for 60s
   sudo evenkeel attach --unit mariadb.service --preset mariadb --for 60s --html report.html
   sudo evenkeel attach --container shop-db --preset postgres --for 60s
   evenkeel attach 4711 --interval handle_request --for 30s -o before.keel

@@ -40,6 +40,7 @@ mod packaging;
 mod profile;
 mod progress;
 mod report;
+mod selected;
 mod signals;
 mod simulate;
 mod snapshot;

@@ -10,11 +10,11 @@ use std::time::Duration;
 use clap::Args;
 use evenkeel_analysis::SLOWEST;
 use evenkeel_analysis::profile::SamplingRule;
-use evenkeel_intervals::presets::{self, JAVA_PRESETS, JavaPreset, PRESETS, Preset};
+use evenkeel_intervals::presets::{JAVA_PRESETS, JavaPreset, PRESETS, Preset};
 use evenkeel_intervals::spec::{NamedCall, Role};
 use evenkeel_report::{advice, html, json, terminal};
 use evenkeel_session::launch::{CommandLine, Ending};
-use evenkeel_session::profile::{IntervalSelector, Planting};
+use evenkeel_session::profile::Planting;
 use evenkeel_session::refine::Limits;
 use evenkeel_session::{Outcome, Settings, Subject};
 
@@ -22,6 +22,7 @@ use crate::all_day::{Exporter, Exporting, Metrics};
 use crate::moments::recording_in;
 use crate::output::{self, Failure};
 use crate::progress::{LiveProgress, Progress, SessionProgress};
+use crate::selected::Selected;
 use crate::snapshot::Answering;
 use crate::{signals, values};
 
@@ -150,7 +151,7 @@ fn preset_help() -> String {
     let presets: Vec<String> = PRESETS.iter().map(preset).collect();
     let java: Vec<String> = JAVA_PRESETS.iter().map(java).collect();
     format!(
-        "A server whose intervals are known: {}; in a Java virtual machine {}",
+        "A server whose intervals are known [default: the program's, if it has one]: {}; in a Java virtual machine {}",
         presets.join(", "),
         java.join(", ")
     )
@@ -275,7 +276,17 @@ impl Options {
                 "--summary needs a place for its sums: --output FILE (or a directory), --metrics ADDRESS:PORT or --otlp ENDPOINT".to_owned(),
             ));
         }
-        let (selector, stop_signal, of_preset) = selector(self)?;
+        let selected = Selected::of(self.preset.as_deref(), self.interval.as_deref(), &subject)?;
+        if let Some(notice) = selected.notice() {
+            tell!("evenkeel: {notice}");
+        }
+        let implied = selected.implied.map(|preset| preset.name);
+        let Selected {
+            selector,
+            stop_signal,
+            named: of_preset,
+            ..
+        } = selected;
         let mut named = named(self)?;
         named.extend(of_preset);
         let keyed = selector.is_keyed();
@@ -307,7 +318,7 @@ impl Options {
             slowest: self.slowest,
             k: self.k,
             recording: self.output.as_deref().map(recording_in),
-            options: written(std::env::args().skip(1)),
+            options: with_preset(written(std::env::args().skip(1)), implied),
             summary: self.summary,
             waits: self.waits || !named.is_empty() || keyed,
             named,
@@ -375,33 +386,6 @@ fn exit_code(ending: Ending) -> ExitCode {
     }
 }
 
-/// The interval, the signal that ends its program, and what a preset names with it.
-fn selector(arguments: &Options) -> Result<(IntervalSelector, i32, Vec<NamedCall>), Failure> {
-    let interval = arguments.interval.as_deref();
-    let java = arguments.preset.as_deref().and_then(JavaPreset::named);
-    if let Some(known) = java.and_then(|preset| preset.interval(interval)) {
-        let (spec, named) = known.typed()?;
-        return Ok((IntervalSelector::Spec(spec), libc::SIGTERM, named));
-    }
-    let preset = match (java, arguments.preset.as_deref()) {
-        (None, Some(name)) => Some(Preset::named(name)?),
-        _ => None,
-    };
-    let stop_signal = preset.map_or(libc::SIGTERM, |preset| preset.stop_signal);
-    let known = preset.and_then(|preset| Some((preset, preset.interval(interval)?)));
-    let selector = match (known, interval) {
-        (Some((preset, interval)), _) => IntervalSelector::Preset(preset, interval),
-        (None, Some(text)) => IntervalSelector::Spec(text.parse()?),
-        (None, None) => {
-            return Err(Failure::Usage(format!(
-                "say what to profile: --interval FUNCTION, or --preset NAME (there are: {})",
-                presets::all_names()
-            )));
-        }
-    };
-    Ok((selector, stop_signal, Vec::new()))
-}
-
 fn planting(text: &str) -> Result<Planting, String> {
     match text {
         "every" => Ok(Planting::Every),
@@ -425,6 +409,14 @@ fn account(name: &str) -> Result<(u32, u32), Failure> {
         }
         Ok(((*entry).pw_uid, (*entry).pw_gid))
     }
+}
+
+/// The same with the preset that the program implies.
+fn with_preset(options: String, implied: Option<&str>) -> String {
+    let preset = implied.map(|name| format!("--preset {name}"));
+    let parts = [preset.unwrap_or_default(), options];
+    let parts = parts.iter().filter(|part| !part.is_empty());
+    parts.cloned().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -1,0 +1,133 @@
+//! Which interval is profiled: as the options say, or the one that is known of the program.
+
+use std::path::PathBuf;
+
+use evenkeel_attach::process;
+use evenkeel_intervals::presets::{self, JavaPreset, PRESETS, Preset};
+use evenkeel_intervals::spec::NamedCall;
+use evenkeel_session::Subject;
+use evenkeel_session::profile::IntervalSelector;
+
+use crate::output::Failure;
+
+/// The interval, and what comes with it.
+pub struct Selected {
+    pub selector: IntervalSelector,
+    /// Ends the program.
+    pub stop_signal: i32,
+    /// What a preset names with the interval.
+    pub named: Vec<NamedCall>,
+    /// The preset of the program, which the options do not name.
+    pub implied: Option<&'static Preset>,
+}
+
+impl Selected {
+    /// `preset` and `interval` as typed. Without either, a program with a preset has that preset's first interval.
+    ///
+    /// # Errors
+    /// There is no such preset, or no interval.
+    pub fn of(
+        preset: Option<&str>,
+        interval: Option<&str>,
+        subject: &Subject,
+    ) -> Result<Selected, Failure> {
+        let java = preset.and_then(JavaPreset::named);
+        if let Some(known) = java.and_then(|preset| preset.interval(interval)) {
+            let (spec, named) = known.typed()?;
+            return Ok(Selected {
+                selector: IntervalSelector::Spec(spec),
+                stop_signal: libc::SIGTERM,
+                named,
+                implied: None,
+            });
+        }
+        let typed = match (java, preset) {
+            (None, Some(name)) => Some(Preset::named(name)?),
+            _ => None,
+        };
+        let implied = match (preset, interval) {
+            (None, None) => of_program(subject),
+            _ => None,
+        };
+        let preset = typed.or(implied);
+        let known = preset.and_then(|preset| Some((preset, preset.interval(interval)?)));
+        let selector = match (known, interval) {
+            (Some((preset, interval)), _) => IntervalSelector::Preset(preset, interval),
+            (None, Some(text)) => IntervalSelector::Spec(text.parse()?),
+            (None, None) => {
+                return Err(Failure::Usage(format!(
+                    "say what to profile: --interval FUNCTION, or --preset NAME (there are: {})",
+                    presets::all_names()
+                )));
+            }
+        };
+        Ok(Selected {
+            selector,
+            stop_signal: preset.map_or(libc::SIGTERM, |preset| preset.stop_signal),
+            named: Vec::new(),
+            implied,
+        })
+    }
+
+    /// What was chosen that nobody asked for.
+    pub fn notice(&self) -> Option<String> {
+        let preset = self.implied?;
+        let names: Vec<&str> = preset.intervals.iter().map(|known| known.name).collect();
+        let (first, others) = names.split_first()?;
+        let others = match others {
+            [] => String::new(),
+            others => format!(" (it has others: {})", others.join(", ")),
+        };
+        Some(format!(
+            "--preset {} fits this program; the interval is --interval {first}{others}",
+            preset.name
+        ))
+    }
+}
+
+/// The preset of the subject's program.
+fn of_program(subject: &Subject) -> Option<&'static Preset> {
+    let program = match subject {
+        Subject::Process(pid) => std::fs::read_link(process::program(*pid)).ok()?,
+        Subject::Command(command) => PathBuf::from(command.words.first()?),
+    };
+    PRESETS.iter().find(|preset| preset.fits(&program))
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_session::launch::CommandLine;
+
+    use super::*;
+
+    fn of(command: &str, preset: Option<&str>, interval: Option<&str>) -> Option<Selected> {
+        let command = CommandLine {
+            words: command.split(' ').map(Into::into).collect(),
+            ..CommandLine::default()
+        };
+        Selected::of(preset, interval, &Subject::Command(command)).ok()
+    }
+
+    #[test]
+    fn a_program_with_a_preset_has_its_first_interval() {
+        let selected = of("/usr/sbin/mariadbd --datadir=data", None, None).unwrap();
+        let notice = selected.notice().unwrap();
+        let words = ["--preset mariadb", "--interval statement", "transaction"];
+        assert!(words.iter().all(|word| notice.contains(word)), "{notice}");
+        assert!(of("/usr/bin/sleep 5", None, None).is_none());
+        // This process is none of a server.
+        let ourselves = Subject::Process(std::process::id() as i32);
+        assert!(Selected::of(None, None, &ourselves).is_err());
+    }
+
+    #[test]
+    fn what_is_typed_is_taken() {
+        for (preset, interval) in [(Some("postgres"), None), (None, Some("exec_simple_query"))] {
+            let selected = of("postgres -D data", preset, interval).unwrap();
+            assert!(selected.notice().is_none());
+            let is_preset = matches!(selected.selector, IntervalSelector::Preset(..));
+            assert_eq!(is_preset, preset.is_some());
+        }
+        assert!(of("postgres -D data", Some("oracle"), None).is_none());
+    }
+}
