@@ -58,7 +58,7 @@ test-programs:
 # The problems that patterns of advice are about, each reproduced on the system's servers: the right pattern has to fire, and no other one.
 # CASE=NAME selects one. Three quarters of an hour, as root.
 test-advice:
-	scripts/install.sh postgresql mariadb apache nginx redis
+	scripts/install.sh postgresql mariadb apache nginx redis memcached-1.6.18
 	$(CARGO) build -p evenkeel -p evenkeel-agent
 	CARGO="$(CARGO)" scripts/test-advice.sh $(CASE)
 

@@ -7,8 +7,8 @@
 # mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (with symbols) are installed in
 # addition to the system's. They come from Maven's central repository, and go into /var/cache/evenkeel for root,
 # ${XDG_CACHE_HOME:-~/.cache}/evenkeel for others. memcached-1.6.18 is built there of Debian's source, with symbols, for
-# scripts/patterns. mysql-sid is Debian's unstable release with its MySQL, in a root
-# directory there, for root alone. Only tests and scripts that name these builds need them.
+# scripts/patterns. mysql-sid is Debian's unstable release with its MySQL, in a root directory there, for root alone.
+# Only tests and scripts that name these builds need them.
 # A C and C++ compiler and make are always included. "test" is everything that the tests use, "lint" what `make lint`
 # uses, "package" what `make package` uses.
 # jvm is a JDK, and the Java programs and libraries of scripts/jvm/subjects there.

@@ -5,7 +5,6 @@
 #   scripts/test-advice.sh [CASE]..       names of files in profiler/report/tests/patterns; without one, all of them
 #
 # KEEP=1 replaces the recorded cases by the new ones. CARGO is cargo. As root, on a machine that does nothing else.
-# The cases of memcached need scripts/install.sh memcached-1.6.18.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 recorded=profiler/report/tests/patterns

@@ -115,7 +115,7 @@ mod tests {
         let words = ["--preset mariadb", "--interval statement", "transaction"];
         assert!(words.iter().all(|word| notice.contains(word)), "{notice}");
         assert!(of("/usr/bin/sleep 5", None, None).is_none());
-        // This process is none of a server.
+        // This process is not a server.
         let ourselves = Subject::Process(std::process::id() as i32);
         assert!(Selected::of(None, None, &ourselves).is_err());
     }

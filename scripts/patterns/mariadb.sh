@@ -106,16 +106,9 @@ trigger)
     clients 3 'insert into o (n) values (%);'
     ;;
 general-log)
-    mkfifo "$work/log"
-    chown mysql "$work/log"
-    load python3 -c 'import os, sys, time
-log = os.open(sys.argv[1], os.O_RDONLY)
-end = time.monotonic()
-while os.read(log, 4096):
-    if time.monotonic() > end:
-        time.sleep(0.4)
-        end = time.monotonic() + 1' "$work/log"
-    start --general-log --general-log-file="$work/log"
+    slow_messages 0.4 1
+    chown mysql "$messages"
+    start --general-log --general-log-file="$messages"
     clients 4 "select n, '$(printf '%0400d' 1)' from t where id = %;" '' 0.002
     ;;
 metadata-queue)

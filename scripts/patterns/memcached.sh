@@ -10,7 +10,7 @@ MEMCACHED=${MEMCACHED:-/var/cache/evenkeel/memcached-1.6.18/bin/memcached}
 
 start() { # OPTION..
     port=$(free_port)
-    "$MEMCACHED" -u root -l 127.0.0.1 -p "$port" "$@" >"$work/server.log" 2>&1 &
+    "$MEMCACHED" -u root -l 127.0.0.1 -p "$port" "$@" >"${messages:-$work/server.log}" 2>&1 &
     server=$!
     await bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
 }
@@ -116,20 +116,8 @@ while True:
     for _ in 1 2 3; do load repeat connection kept; done
     ;;
 verbose)
-    # Its messages go to a program that stops now and then.
-    mkfifo "$work/messages"
-    load python3 -c 'import fcntl, os, sys, time
-messages = os.open(sys.argv[1], os.O_RDONLY)
-fcntl.fcntl(messages, 1031, 4096)  # F_SETPIPE_SZ
-end = time.monotonic()
-while os.read(messages, 4096):
-    if time.monotonic() > end:
-        time.sleep(0.1)
-        end = time.monotonic() + 0.3' "$work/messages"
-    port=$(free_port)
-    "$MEMCACHED" -u root -l 127.0.0.1 -p "$port" -vv >"$work/messages" 2>&1 &
-    server=$!
-    await bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
+    slow_messages 0.1 0.3
+    start -vv
     small
     ;;
 crowded)

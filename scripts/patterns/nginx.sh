@@ -94,17 +94,8 @@ regex)
     load repeat ask "/$(printf 'x%.0s' $(seq 18))" 0.3
     ;;
 error-log)
-    # Messages go to a program that stops now and then.
-    mkfifo "$work/messages"
-    load python3 -c 'import fcntl, os, sys, time
-messages = os.open(sys.argv[1], os.O_RDWR)
-fcntl.fcntl(messages, 1031, 4096)  # F_SETPIPE_SZ
-end = time.monotonic()
-while os.read(messages, 4096):
-    if time.monotonic() > end:
-        time.sleep(0.1)
-        end = time.monotonic() + 0.3' "$work/messages"
-    start "error_log $work/messages info;"
+    slow_messages 0.1 0.3
+    start "error_log $messages info;"
     for _ in 1 2 3; do load repeat ask "/missing/$(printf '%01000d' 1)" 0.002; done
     ;;
 encryption)

@@ -53,6 +53,20 @@ await() { # COMMAND.. succeeds
 # Asks the web server at $port for a path again and again.
 ask() { python3 "$here/ask.py" "$port" "$@"; } # PATH PAUSE [HEADER VALUE]
 
+# A pipe, messages, whose reader stops now and then.
+slow_messages() { # FOR SECONDS, AFTER SECONDS
+    messages=$work/messages
+    mkfifo "$messages"
+    load python3 -c 'import fcntl, os, sys, time
+messages = os.open(sys.argv[1], os.O_RDWR)
+fcntl.fcntl(messages, 1031, 4096)  # F_SETPIPE_SZ
+end = time.monotonic()
+while os.read(messages, 4096):
+    if time.monotonic() > end:
+        time.sleep(float(sys.argv[2]))
+        end = time.monotonic() + float(sys.argv[3])' "$messages" "$@"
+}
+
 unknown() {
     echo "$0: $problem is not known" >&2
     exit 2

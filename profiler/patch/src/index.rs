@@ -28,7 +28,7 @@ impl SiteIndex {
 
     /// False if there is no memory.
     pub fn prepare(&mut self) -> bool {
-        self.slots.is_mapped(0)
+        self.slots.prepare(0)
     }
 
     /// Forgets all sites.

@@ -315,14 +315,19 @@ impl Patcher {
         unsafe {
             flip::apply(batch, alone);
             // Neighbours at once: to take a right away interrupts every processor that runs the process.
-            let touches = |one: &Change, next: &Change| next.pages().0 <= one.pages().1;
-            for run in batch.chunk_by(touches) {
-                let [from, to] = [run[0], run[run.len() - 1]].map(|change| change.pages());
-                code::set_writable((from.0, to.1), false);
+            for run in batch.chunk_by(|one, next| pages_of(next).0 <= pages_of(one).1) {
+                let [first, last] = [run[0], run[run.len() - 1]].map(|change| pages_of(&change));
+                code::set_writable((first.0, last.1), false);
             }
         }
         self.batch_len = 0;
     }
+}
+
+/// The pages that a change lies in, from and to.
+fn pages_of(change: &Change) -> (u64, u64) {
+    let from = change.address as u64;
+    code::pages(from, from + u64::from(change.len))
 }
 
 /// Keeps the number of processes in which a probe is planted.

@@ -14,9 +14,10 @@ const GROWTH_LOG2: usize = 2;
 /// Slots looked at for one address in one table.
 const STEPS_MAX: usize = 4096;
 
-/// Hash tables of addresses, with linear probing. One for the largest plan takes megabytes, of which each site would touch
-/// a page of its own, in each process of a server. So there are several: a further one is made when the last is half
-/// full. A slot of zeros is free. Tables stay where they are, so signals' handlers may read them at any time.
+/// Hash tables of addresses, with linear probing. In one table for the largest plan, which is megabytes long, nearly
+/// every site would take a page, and that in each process of a server. So there are several tables. Another one is
+/// made when the last is half full. A slot of zeros is free. Tables are never moved, so a signal's handler may read
+/// them at any time.
 pub struct Hashed<T, const TABLES: usize> {
     tables: [AtomicPtr<T>; TABLES],
     /// The last table, and how many of its slots are taken.
@@ -43,8 +44,8 @@ impl<T, const TABLES: usize> Hashed<T, TABLES> {
         Self::slots(number) * size_of::<T>()
     }
 
-    /// Maps a table, if there is none. False if there is no memory.
-    pub fn is_mapped(&self, number: usize) -> bool {
+    /// Maps a table that is not mapped yet. False without memory.
+    pub fn prepare(&self, number: usize) -> bool {
         if self.tables[number].load(Relaxed).is_null() {
             self.tables[number].store(map(Self::bytes(number)).cast(), Release);
         }
@@ -54,7 +55,7 @@ impl<T, const TABLES: usize> Hashed<T, TABLES> {
     /// Frees all slots.
     pub fn clear(&mut self) {
         for (number, table) in self.tables.iter().enumerate() {
-            // SAFETY: a table that `is_mapped` made, or none.
+            // SAFETY: a table that `prepare` mapped, or null.
             unsafe { clear(table.load(Relaxed).cast(), Self::bytes(number)) };
         }
         self.last.set(0);
@@ -80,7 +81,7 @@ impl<T, const TABLES: usize> Hashed<T, TABLES> {
         if taken >= Self::slots(number) / 2 && number + 1 < TABLES {
             (number, taken) = (number + 1, 0);
         }
-        if !self.is_mapped(number) {
+        if !self.prepare(number) {
             return None;
         }
         self.last.set(number);

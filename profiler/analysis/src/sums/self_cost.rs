@@ -16,7 +16,7 @@ use crate::sums::jackknife::Replicates;
 
 /// Intervals of each kind that a class needs in a slot to count there.
 pub(crate) const WINDOW_MIN: u64 = 8;
-/// Classes are numbered as they are met: from this one on they are not told apart.
+/// Classes have numbers in the order in which they appear. From this number on, all are one class.
 const OTHERS: u16 = 64;
 /// Slots kept, at most; then they double in length and neighbours merge.
 pub(crate) const SLOTS_MAX: usize = 256;

@@ -16,14 +16,6 @@ pub struct Change {
     pub boundaries: u32,
 }
 
-impl Change {
-    /// The pages that it lies in, from and to.
-    pub fn pages(&self) -> (u64, u64) {
-        let from = self.address as u64;
-        crate::code::pages(from, from + u64::from(self.len))
-    }
-}
-
 /// Nothing is changed to a breakpoint.
 pub fn put_breakpoint(_: &mut [u8; SPAN_MAX]) {}
 

@@ -7,7 +7,7 @@ use evenkeel_wire::arch::code::JUMP_BYTES;
 use evenkeel_wire::plan::UNDER_ENTRY;
 use evenkeel_wire::{Displaced, Form, Refusal};
 
-use super::Patcher;
+use super::{Patcher, pages_of};
 use crate::arch::flip::{self, Change, SPAN_MAX};
 use crate::arch::jump::redirect;
 use crate::arch::trap;
@@ -57,7 +57,7 @@ impl Patcher {
         }
         // Page by page: between a module's segments of code there may be other segments.
         let pages = code::pages(place, place + u64::from(len));
-        let last = self.batch[..self.batch_len].last().map(Change::pages);
+        let last = self.batch[..self.batch_len].last().map(pages_of);
         // SAFETY: the span is code of the module, or of a private copy.
         if last != Some(pages) && !unsafe { code::set_writable(pages, true) } {
             return Err(Refusal::NotWritable);

@@ -16,7 +16,7 @@
 //! Cross-Modifying Code" is the rule that all this serves.
 
 use super::BREAKPOINT;
-use crate::{code, writing};
+use crate::writing;
 
 /// Longest span that is changed: the eight bytes of the longest redirected call, or the first bytes of an entry.
 pub const SPAN_MAX: usize = 8;
@@ -40,12 +40,6 @@ pub struct Change {
 }
 
 impl Change {
-    /// The pages that it lies in, from and to.
-    pub fn pages(&self) -> (u64, u64) {
-        let from = self.address as u64;
-        code::pages(from, from + u64::from(self.len))
-    }
-
     fn is_boundary(&self, offset: u8) -> bool {
         self.boundaries >> offset & 1 == 1
     }
