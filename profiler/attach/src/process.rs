@@ -96,8 +96,8 @@ pub fn own_status(name: &str) -> Option<String> {
     status_in(Path::new("/proc/self/status"), name)
 }
 
-/// A file whose size the kernel does not tell, in one read: a thread stands still while those of thousands of others are
-/// read. `fs::read_to_string` takes six.
+/// A file whose size the kernel does not tell, in one read; `fs::read_to_string` takes six. A thread stands still while
+/// those of thousands of others are read.
 fn read(file: &Path) -> io::Result<String> {
     let (mut file, mut text) = (File::open(file)?, Vec::with_capacity(4096));
     file.read_to_end(&mut text)?;

@@ -200,7 +200,7 @@ fn any_plan_after_any_other_harms_nobody() {
                     assert_nested(&ring.records());
                     drop(open);
                     // Where all processors are busy, each change of code waits milliseconds for an interrupt.
-                    if calls.fetch_add(1, Relaxed).is_multiple_of(16) {
+                    if calls.fetch_add(1, Relaxed).is_multiple_of(64) {
                         thread::sleep(Duration::from_micros(20));
                     }
                 }
