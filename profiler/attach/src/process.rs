@@ -54,7 +54,7 @@ impl Mapping {
 /// # Errors
 /// It has ended, or may not be looked at.
 pub fn mappings(pid: i32) -> io::Result<Vec<Mapping>> {
-    let text = fs::read_to_string(namespace::file(pid, "maps"))?;
+    let text = read(&namespace::file(pid, "maps"))?;
     Ok(text.lines().filter_map(mapping).collect())
 }
 
@@ -96,11 +96,19 @@ pub fn own_status(name: &str) -> Option<String> {
     status_in(Path::new("/proc/self/status"), name)
 }
 
-/// A file whose size the kernel does not tell, in one read; `fs::read_to_string` takes six. A thread stands still while
-/// those of thousands of others are read.
+/// A file whose size the kernel does not tell, a page at a time as the kernel gives it out; `fs::read_to_string` asks for its size first,
+/// and takes pieces of 32 bytes. A thread stands still while those of thousands of others are read.
 fn read(file: &Path) -> io::Result<String> {
-    let (mut file, mut text) = (File::open(file)?, Vec::with_capacity(4096));
-    file.read_to_end(&mut text)?;
+    const PAGE: usize = 4096;
+    let (mut file, mut text, mut len) = (File::open(file)?, vec![0; PAGE], 0);
+    loop {
+        match file.read(&mut text[len..])? {
+            0 => break,
+            more => len += more,
+        }
+        text.resize(len + PAGE, 0);
+    }
+    text.truncate(len);
     String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
@@ -253,8 +261,7 @@ pub fn family(pid: i32) -> Vec<i32> {
 
 /// The children of a process. Without looking at every process of the machine, where the kernel lists them (`CONFIG_PROC_CHILDREN`).
 fn children(pid: i32) -> Vec<i32> {
-    let of_thread =
-        |tid: i32| fs::read_to_string(namespace::file(pid, &format!("task/{tid}/children")));
+    let of_thread = |tid: i32| read(&namespace::file(pid, &format!("task/{tid}/children")));
     let lists = threads(pid).unwrap_or_default().into_iter().map(of_thread);
     match lists.collect::<io::Result<Vec<String>>>() {
         Ok(lists) => {
