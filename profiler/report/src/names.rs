@@ -15,15 +15,21 @@ pub fn shortened(name: &str, width: usize) -> String {
 /// libraries, traits, parameters, template arguments and return types, types, closures, call sites. The middle of the functions
 /// themselves is cut last.
 pub fn joined<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> String {
+    within(names, separator, width).unwrap_or_else(|whole| fit::middle(&whole, width))
+}
+
+/// Without the last of these steps: what is left where it does not fit is the error.
+fn within<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> Result<String, String> {
     let mut names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
+    let mut whole = String::new();
     for shorten in COMPACTING.into_iter().chain(CUTTING) {
         names = names.iter().map(|name| shorten(name)).collect();
-        let whole = names.join(separator);
+        whole = names.join(separator);
         if fit::columns(&whole) <= width {
-            return whole;
+            return Ok(whole);
         }
     }
-    fit::middle(&names.join(separator), width)
+    Err(whole)
 }
 
 /// A path of calls in at most `width` columns, as [`fit::path`]: names are made short before they are left out.
@@ -38,6 +44,42 @@ pub(crate) fn path<S: AsRef<str>>(names: &[S], width: usize) -> String {
         *last = shortened(last, width.saturating_sub(fit::columns("… > ")));
     }
     fit::middle(&fit::path(&short, width), width)
+}
+
+/// A text that was made of names, in at most `width` columns: a path of calls, or a function and who calls it.
+pub fn written(text: &str, width: usize) -> String {
+    const CALLED_BY: [&str; 2] = [": calls below it, called by ", " called by "];
+    if fit::columns(text) <= width {
+        return text.to_owned();
+    }
+    let mut splits = CALLED_BY.iter();
+    let split = splits.find_map(|by| Some((text.split_once(by)?, by)));
+    match split {
+        Some(((function, caller), by)) => {
+            // The caller gives way before the function does.
+            let rest = format!("{by}…");
+            let alone = || {
+                let room = width.checked_sub(fit::columns(&rest))?;
+                Some(within(&[function], "", room).ok()? + &rest)
+            };
+            let both = within(&[function, caller], by, width).ok().or_else(alone);
+            both.unwrap_or_else(|| shortened(function, width))
+        }
+        None => path(&steps(text), width),
+    }
+}
+
+/// The names of a path of calls: `a > b` as `a` and `b`.
+fn steps(path: &str) -> Vec<&str> {
+    const BELOW: &str = " > ";
+    let (mut names, mut rest) = (Vec::new(), path);
+    // What closes template arguments may look the same.
+    while let Some(at) = outside(rest).find(|&at| rest[at..].starts_with(BELOW)) {
+        names.push(&rest[..at]);
+        rest = &rest[at + BELOW.len()..];
+    }
+    names.push(rest);
+    names
 }
 
 /// A name without all that a function can do without: `Map::insert` remains, and where it is called.

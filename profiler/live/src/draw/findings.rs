@@ -1,6 +1,6 @@
 //! The causes of the variance, each with the way its share has gone.
 
-use evenkeel_report::{findings, fit, units, words};
+use evenkeel_report::{findings, fit, names, units, words};
 use ratatui::text::{Line, Span};
 
 use super::palette::Palette;
@@ -32,7 +32,9 @@ pub fn lines<'a>(view: &View, width: usize, palette: &Palette) -> Vec<Line<'a>> 
         let course = course(view.history.shares(&finding.headline));
         let kind = words::kind(finding.kind);
         let room = width.saturating_sub(share.chars().count() + COURSE + 3);
-        let headline = fit::middle(&format!("{} ({kind})", finding.headline), room);
+        let kind = format!(" ({kind})");
+        let room = room.saturating_sub(fit::columns(&kind));
+        let headline = names::written(&finding.headline, room) + &kind;
         lines.push(Line::from(vec![
             Span::styled(share, palette.share()),
             Span::styled(arrow, style),

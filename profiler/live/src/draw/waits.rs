@@ -1,6 +1,6 @@
 //! Waiters and their wakers.
 
-use evenkeel_report::{fit, units, words};
+use evenkeel_report::{fit, names, units, words};
 use ratatui::text::{Line, Span};
 
 use super::palette::Palette;
@@ -24,7 +24,7 @@ pub fn lines<'a>(view: &View, width: usize, palette: &Palette) -> Vec<Line<'a>> 
         let room = width.saturating_sub(numbers.chars().count());
         lines.push(Line::from(vec![
             Span::styled(numbers, palette.share()),
-            Span::styled(fit::middle(&wait.waiter, room), palette.strong()),
+            Span::styled(names::shortened(&wait.waiter, room), palette.strong()),
         ]));
         let wrapped = fit::wrap(&words::wait(wait), width.saturating_sub(4));
         lines.extend(

@@ -282,10 +282,10 @@ fn calls(comparison: &Comparison, style: &Style) -> Option<String> {
         let callers: Vec<String> = both[0]
             .callers
             .iter()
-            .map(|name| names::without_modules(&fit::plain(name)))
+            .map(|name| fit::plain(name))
             .collect();
         let room = style.columns() - fit::columns(&name) - 7;
-        let from = fit::middle(&fit::path(&callers, room), room);
+        let from = names::path(&callers, room);
         let paint = style.paint();
         out += &format!(
             "  {} {}\n",

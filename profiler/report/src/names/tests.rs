@@ -241,3 +241,27 @@ proptest! {
         prop_assert!(fit::columns(&shortened(&name, width)) <= width);
     }
 }
+
+/// Of long names the functions stay, in a path of calls and where one calls another.
+#[test]
+fn what_was_made_of_names_is_cut_name_by_name() {
+    let schedule = "ns::Scheduler::schedule(std::shared_ptr<ns::Task> const&, ns::Context*, bool)";
+    let helper = "ns::Helper::run(std::function<void ()> const&, std::vector<int, std::allocator<int> > >, bool)";
+    assert_eq!(
+        written(&format!("{schedule} called by {helper}"), 50),
+        "Scheduler::schedule called by Helper::run"
+    );
+    assert_eq!(
+        written(
+            &format!("{schedule}: calls below it, called by {helper}"),
+            60
+        ),
+        "Scheduler::schedule: calls below it, called by Helper::run"
+    );
+    let map =
+        "std::map<int, std::less<int>, std::allocator<std::pair<int const, int> > >::find(int)";
+    assert_eq!(steps(&format!("a > {map} > b")), ["a", map, "b"]);
+    let path = written(&format!("{schedule} > {map} > f"), 30);
+    assert!(path.ends_with(" > f") && path.len() <= 32, "{path}");
+    assert_eq!(written("waits: mutex", 40), "waits: mutex");
+}

@@ -3,7 +3,7 @@
 use evenkeel_analysis::profile::{PathSeen, Profile};
 
 use super::style::{Style, title};
-use crate::{fit, units};
+use crate::{fit, names, units};
 
 /// Columns before the path.
 const INDENT: usize = 44;
@@ -33,6 +33,6 @@ fn row(seen: &PathSeen, style: &Style) -> String {
         fit::left(&units::error(seen.se), 6),
         fit::right(&units::duration(seen.mean_ns), 9),
         fit::right(&round, 12),
-        fit::middle(&seen.path, style.columns() - INDENT)
+        names::written(&seen.path, style.columns() - INDENT)
     )
 }

@@ -71,7 +71,7 @@ fn error_of(profile: &Profile, se: f64) -> String {
 fn headline(profile: &Profile, rank: usize, finding: &Finding, style: &Style) -> String {
     let paint = style.paint();
     let room = style.columns() - COLUMNS_BEFORE_HEADLINE;
-    let text = short_headline(finding, room.saturating_sub(10));
+    let text = names::written(&finding.headline, room.saturating_sub(10));
     let kind = match finding.kind {
         Kind::Call | Kind::Body | Kind::NotOpened => String::new(),
         kind => format!("({})", words::kind(kind)),
@@ -105,22 +105,6 @@ fn chain(finding: &Finding, style: &Style) -> String {
             )
         })
         .collect()
-}
-
-/// The headline in at most `width` columns.
-fn short_headline(finding: &Finding, width: usize) -> String {
-    if fit::columns(&finding.headline) <= width {
-        return finding.headline.clone();
-    }
-    let between = if finding.spread {
-        ": calls below it, called by "
-    } else {
-        " called by "
-    };
-    let functions: Vec<&str> = std::iter::once(finding.function.as_str())
-        .chain(finding.called_by.as_deref())
-        .collect();
-    names::joined(&functions, between, width)
 }
 
 /// Advice, without the parts that an earlier finding shows.

@@ -65,7 +65,7 @@ pub(crate) fn place(path: &str, nodes: &[u32], paths: &Paths, width: usize) -> S
             steps.push(format!("{{{}}}", names::joined(&calls, ", ", room)));
             fit::path(&steps, width)
         }
-        _ => fit::middle(path, width),
+        _ => names::written(path, width),
     }
 }
 

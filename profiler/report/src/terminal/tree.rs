@@ -13,6 +13,9 @@ const SHARE_MIN: f64 = 0.005;
 
 const BAR: usize = 8;
 
+/// Of the guides, while they leave half of the room to the names; one column in a deeper tree.
+const COLUMNS_A_LEVEL: usize = 2;
+
 /// Columns before the call, without the bar.
 const COLUMNS_BEFORE_CALL: usize = 46;
 
@@ -43,8 +46,31 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
     );
     out.push_str(&style.paint().dim(&heading));
     out.push('\n');
-    rows(&profile.tree, &kept, "", Guides::default(), style, &mut out);
+    let guides = Guides {
+        are_narrow: COLUMNS_A_LEVEL * levels(&profile.tree, &kept) > room(style) / 2,
+        ..Guides::default()
+    };
+    rows(&profile.tree, &kept, "", guides, style, &mut out);
     out
+}
+
+/// Columns of a row's guides and its name.
+fn room(style: &Style) -> usize {
+    style.columns() - COLUMNS_BEFORE_CALL - bar_columns(style)
+}
+
+/// Levels of calls below a node, as far as they are kept.
+fn levels(node: &Node, kept: &HashSet<*const Node>) -> usize {
+    let below = kept_children(node, kept).map(|child| 1 + levels(child, kept));
+    below.max().unwrap_or_default()
+}
+
+fn kept_children<'a>(
+    node: &'a Node,
+    kept: &HashSet<*const Node>,
+) -> impl Iterator<Item = &'a Node> {
+    let is_kept = |child: &&Node| kept.contains(&std::ptr::from_ref(*child));
+    node.children.iter().filter(is_kept)
 }
 
 fn bar_columns(style: &Style) -> usize {
@@ -90,6 +116,29 @@ fn select(tree: &Node, tail: &str, rows_max: usize) -> HashSet<*const Node> {
 struct Guides {
     own: String,
     below: String,
+    are_narrow: bool,
+}
+
+impl Guides {
+    /// Those of the children, of which the last has none below it.
+    fn of_child(&self, is_last: bool) -> Guides {
+        let [branch, under] = match is_last {
+            true => ["└ ", "  "],
+            false => ["├ ", "│ "],
+        };
+        let columns = if self.are_narrow { 1 } else { COLUMNS_A_LEVEL };
+        let further = |guide: &str| {
+            self.below
+                .chars()
+                .chain(guide.chars().take(columns))
+                .collect()
+        };
+        Guides {
+            own: further(branch),
+            below: further(under),
+            are_narrow: self.are_narrow,
+        }
+    }
 }
 
 fn rows(
@@ -101,28 +150,15 @@ fn rows(
     out: &mut String,
 ) {
     out.push_str(&row(node, caller, &guides.own, style));
-    let children: Vec<_> = node
-        .children
-        .iter()
-        .filter(|c| kept.contains(&std::ptr::from_ref(*c)))
-        .collect();
-    for (i, child) in children.iter().enumerate() {
-        let (branch, under) = if i + 1 == children.len() {
-            ("└ ", "  ")
-        } else {
-            ("├ ", "│ ")
-        };
-        let below = Guides {
-            own: format!("{}{branch}", guides.below),
-            below: format!("{}{under}", guides.below),
-        };
+    let children: Vec<&Node> = kept_children(node, kept).collect();
+    for (at, child) in children.iter().enumerate() {
+        let below = guides.of_child(at + 1 == children.len());
         rows(child, kept, &node.name, below, style, out);
     }
 }
 
 fn row(node: &Node, caller: &str, guide: &str, style: &Style) -> String {
-    let paint = style.paint();
-    let room = style.columns() - COLUMNS_BEFORE_CALL - bar_columns(style);
+    let (paint, room) = (style.paint(), room(style));
     // Of a deep path the guides give way before the name does, and the site before either.
     let guide = fit::middle(guide, room / 2);
     let name = names::shortened(&node.name, room - fit::columns(&guide));

@@ -3,7 +3,7 @@
 use evenkeel_analysis::profile::{Profile, WaitedFor};
 
 use super::style::{Style, title};
-use crate::{fit, units, words};
+use crate::{fit, names, units, words};
 
 /// Lines shown of a profile, at most; JSON has them all.
 const LINES_MAX: usize = 12;
@@ -49,7 +49,7 @@ fn row(line: &WaitedFor, style: &Style) -> String {
         fit::right(&units::duration(line.mean_ns), 9),
         paint.kind(
             line.kind,
-            &fit::middle(&waiter, style.columns() - COLUMNS_BEFORE_WAITER)
+            &names::written(&waiter, style.columns() - COLUMNS_BEFORE_WAITER)
         ),
     )
 }

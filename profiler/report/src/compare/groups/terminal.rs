@@ -2,7 +2,7 @@
 
 use super::{CHANGE_MIN, Difference, Groups, LEVEL, What};
 use crate::terminal::{Style, list, title};
-use crate::{fit, units};
+use crate::{fit, names, units};
 
 /// Columns of a group's name.
 const NAME: usize = 28;
@@ -126,7 +126,7 @@ fn row(one: &Difference, style: &Style) -> String {
             paint.better(&change)
         },
         fit::right(&chance(one.p_corrected), 9),
-        fit::middle(&what, style.columns() - COLUMNS_BEFORE_WHAT - 2),
+        names::written(&what, style.columns() - COLUMNS_BEFORE_WHAT - 2),
     )
 }
 
