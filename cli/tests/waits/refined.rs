@@ -48,6 +48,11 @@ fn a_holder_that_nobody_named_is_found() {
     let flush = path(holder, &["hold_locked", "write_out", "flush_page"]);
     assert_at_least(flush, FLUSH_TICKS);
     assert_about_once(flush);
+    // The thread is called as the program is: what it runs tells more.
+    assert_eq!(
+        profile["unnamed_threads"],
+        serde_json::json!(["background"])
+    );
 }
 
 /// A worker of a pool names itself, with its number; all workers of the pool share the name without it.
@@ -64,4 +69,5 @@ fn a_thread_of_a_pool_has_its_name() {
     assert_partition(blocked);
     let holder = path(blocked, &["thread outside of intervals: keeper"]);
     assert_at_least(path(holder, &["hold_locked"]), FLUSH_TICKS);
+    assert!(profile.get("unnamed_threads").is_none());
 }

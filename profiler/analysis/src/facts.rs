@@ -40,6 +40,9 @@ pub struct RunFacts {
     /// Where the names of functions are that have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+    /// Functions that threads run which held intervals up and have no name of their own, the function of most threads first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unnamed_threads: Vec<String>,
     /// Waits of a client that are in no interval, where a preset knows them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,
@@ -72,6 +75,7 @@ impl RunFacts {
         }
         add_new(&mut self.unpatched, &other.unpatched);
         add_new(&mut self.names, &other.names);
+        add_new(&mut self.unnamed_threads, &other.unnamed_threads);
         add_new(&mut self.warnings, &other.warnings);
         join_queues(&mut self.listen_queues, &other.listen_queues);
         // Of servers that are set differently nothing is known together.

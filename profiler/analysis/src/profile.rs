@@ -129,6 +129,9 @@ pub struct Profile {
     /// Where the names are of functions that are shown by address or by an inferred name (`~name`), a line a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+    /// Functions that threads run which held intervals up and have no name of their own, the function of most threads first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unnamed_threads: Vec<String>,
     /// What a client may wait for that is in no interval, where a preset knows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,

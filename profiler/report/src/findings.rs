@@ -30,6 +30,7 @@ pub fn sentences(profile: &Profile, finding: &Finding, tail: &str) -> Vec<String
     out.push(amount(finding, tail));
     out.extend(classes(profile, finding));
     out.extend(waits(finding));
+    out.extend(unnamed_threads(profile, finding));
     out.extend(timed_inside(finding));
     out.extend(seen_inside(finding));
     out.extend(unnamed(finding));
@@ -133,6 +134,22 @@ fn waits(finding: &Finding) -> Option<String> {
         }
     }
     Some(text + ".")
+}
+
+/// What the threads run that have no name, where the finding waits for such.
+fn unnamed_threads(profile: &Profile, finding: &Finding) -> Option<String> {
+    let is_unnamed = |holder: &Holder| holder.class == OUTSIDE && holder.thread.is_none();
+    let functions = profile.unnamed_threads.iter();
+    let names: Vec<String> = functions
+        .map(|name| names::shortened(name, NAME_WIDTH))
+        .collect();
+    let waits = finding.waits_for.iter().any(is_unnamed) && !names.is_empty();
+    waits.then(|| {
+        format!(
+            "Threads without a name of their own, outside of intervals, run {}.",
+            names.join(", ")
+        )
+    })
 }
 
 /// What another round timed inside of the finding's function.

@@ -19,6 +19,7 @@ const NAMED: &[&str] = &[
     "accept accept4 calloc clock_nanosleep close fallocate fdatasync free fsync ftruncate futex io_getevents",
     "io_submit lseek lseek64 malloc memcmp memcpy memmove memset mmap msync munmap nanosleep open open64 openat",
     "poll posix_fadvise posix_fallocate ppoll pread pread64 preadv preadv64 pselect pwrite pwrite64 pwritev",
+    "clone clone3 execute_native_thread_routine start_thread",
     "pwritev64 read readv realloc recv recvfrom recvmsg select semop semtimedop send sendfile sendfile64 sendmsg",
     "sendto sync_file_range syscall usleep write writev",
     // PostgreSQL
@@ -52,6 +53,11 @@ pub(crate) fn is_plumbing(name: &str) -> bool {
 /// Whether the function has no name but its address, or is not known before the call.
 pub(crate) fn is_unnamed(name: &str) -> bool {
     sites::is_unnamed(name) || name.starts_with(sites::INDIRECT)
+}
+
+/// Whether a function that a thread runs says what the thread is for.
+pub fn says_what_runs(name: &str) -> bool {
+    !is_plumbing(name) && !is_unnamed(name)
 }
 
 /// A name as patterns have it: without parameters, clones of the compiler (`.isra.0`), and the mark of an inferred name.

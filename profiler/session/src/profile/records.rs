@@ -15,7 +15,7 @@ mod duty_cycle;
 mod kernel;
 mod numbers;
 mod sink;
-mod thread_names;
+pub mod thread_names;
 
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;

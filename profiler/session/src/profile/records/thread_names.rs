@@ -85,6 +85,12 @@ impl ThreadNames {
     }
 }
 
+/// Whether a thread is not its process' first, and has no name but its program's.
+pub fn is_unnamed_worker(pid: u32, tid: u32) -> bool {
+    let name = thread_name(pid, tid);
+    tid != pid && !name.is_own && !name.text.contains(": ")
+}
+
 /// The name of a thread: the title of its process, which servers with a process a connection set, else its own name.
 fn thread_name(pid: u32, tid: u32) -> Name {
     let read = |name: &str| {
