@@ -16,6 +16,19 @@ start() { # SETTING..
     sql -e 'create database d; create table d.t (id int primary key, n int)'
     sql d -e 'insert into t select seq, 0 from seq_1_to_20000'
 }
+
+# A second server, beside the one that is profiled.
+replica() { # SETTING..
+    mariadb-install-db --no-defaults --user=mysql --datadir="$work/replica" --auth-root-authentication-method=normal >/dev/null 2>&1
+    mariadbd --no-defaults --user=mysql --datadir="$work/replica" --socket="$work/replica-socket" --skip-networking \
+        --pid-file="$work/replica-pid" "$@" >"$work/replica.log" 2>&1 &
+    replica=$!
+    await mariadb-admin --no-defaults -u root -S "$work/replica-socket" ping
+}
+stop_servers() {
+    local pid
+    for pid in ${server:-} ${replica:-}; do kill "$pid" 2>/dev/null || true; done
+}
 sql() { mariadb --no-defaults -u root -S "$work/socket" "$@"; }
 
 # Sends statements, one of them in twenty the second, if there is one. A % stands for a number up to 20000.
@@ -161,6 +174,102 @@ other-programs)
 crowded)
     start
     for _ in $(seq $((4 * $(nproc)))); do load repeat paced 'select sum(n) from t;' '' 0; done
+    ;;
+free-pages)
+    # Each statement changes another page. The pool has room for few of them, and they are written more slowly than read.
+    start --innodb-buffer-pool-size=8M --innodb-log-file-size=512M --innodb-flush-log-at-trx-commit=0 --innodb-flush-method=fsync
+    sql d -e "create table o (id int primary key, n int, pad char(200)); insert into o select seq, seq, 'x' from seq_1_to_300000"
+    clients 6 'update o set n = n + 1 where id = 15 * %;' '' 0.002
+    ;;
+redo-log)
+    start --innodb-log-file-size=4M --innodb-flush-log-at-trx-commit=0
+    sql d -e "create table o (id int primary key, n int, pad varchar(2000)); insert into o select seq, seq, repeat('x', 2000) from seq_1_to_50000"
+    clients 4 "update o set n = n + 1, pad = repeat(char(65 + rand() * 25), 2000) where id between 2 * % and 2 * % + 20;" '' 0.002
+    ;;
+adaptive-hash)
+    # The pool holds a part of the index. Each page enters the hash index soon, and leaves it when it leaves the pool.
+    start --innodb-adaptive-hash-index=on --innodb-buffer-pool-size=24M --innodb-flush-method=fsync --innodb-flush-log-at-trx-commit=0
+    sql d -e "create table o (code int primary key); insert into o select seq from seq_1_to_4000000"
+    clients 3 'select n from t where id = %;' 'select count(*) from t straight_join o on o.code = 100 * % + t.id where t.id <= 6000;'
+    ;;
+index-pages)
+    # A large value goes to the end of the table. The last page is latched while it is stored, and others insert there.
+    start --innodb-flush-log-at-trx-commit=0 --innodb-buffer-pool-size=512M --innodb-log-file-size=512M --innodb-log-buffer-size=256M --max-allowed-packet=64M
+    sql d -e 'create table o (id int auto_increment primary key, pad longblob)'
+    clients 6 'insert into o (pad) values ("x");' '' 0.003
+    clients 1 'insert into o (pad) values (repeat(repeat("x", 10000), 300));' '' 0.03
+    ;;
+old-versions)
+    # A transaction that began long ago reads rows that have changed since then.
+    start --innodb-flush-log-at-trx-commit=0
+    sql d -e 'create table o (id int primary key, n int); insert into o select seq, seq from seq_1_to_200'
+    report() {
+        { echo 'start transaction with consistent snapshot;'
+            for _ in $(seq 300); do echo 'select sum(n) from o;'; sleep 0.01; done
+            echo 'commit;'; } | sql -N d
+    }
+    change() { yes 'update o set n = n + 1;' | head -200 | sql d; }
+    load repeat change
+    load repeat report
+    clients 2 'select n from t where id = %;'
+    ;;
+plan-work)
+    # The same statement for many rows and for few.
+    start
+    sql d -e "create table o (id int primary key, k int, pad char(50), key (k)); insert into o select seq, if(seq % 2, seq, 0), 'x' from seq_1_to_20000"
+    clients 3 'select max(pad) from o force index (k) where k = % * 2 + 1;' 'select max(pad) from o force index (k) where k = 0;' 0.003
+    ;;
+rollback)
+    # The last step of a job fails, and all of its changes are undone.
+    start --innodb-flush-log-at-trx-commit=0
+    sql d -e 'create table o (id int primary key, n int); insert into o select seq, 0 from seq_1_to_100000'
+    { echo 'begin;'; for row in $(seq 100 100 40000); do echo "update o set n = n + 1 where id between $row - 99 and $row;"; done; echo 'rollback;'; } >"$work/job.sql"
+    job() { sql d <"$work/job.sql"; sleep 0.1; }
+    load repeat job
+    clients 1 'select n from t where id = %;' '' 0.005
+    ;;
+stored-function)
+    start
+    sql d -e 'create function checksum_of(x int) returns int deterministic return conv(left(sha2(repeat(x, 50000), 512), 7), 16, 10)'
+    clients 3 'select n from t where id = %;' 'select sum(checksum_of(id)) from t where id <= 40;' 0.004
+    ;;
+subquery)
+    start
+    sql d -e 'create table o (id int primary key, k int, n int, key (k, n)); insert into o select seq, seq % 100, seq from seq_1_to_40000'
+    clients 3 'select n from t where id = %;' 'select sum((select sum(o.n) from o where o.k = t.id)) from t where t.id < 100;' 0.005
+    ;;
+large-transaction)
+    # A transaction of many rows is copied to the binary log at its commit, and the other commits wait for that.
+    start --log-bin="$work/data/binlog" --binlog-format=row --server-id=1 --innodb-flush-log-at-trx-commit=0 --innodb-log-file-size=512M --max-binlog-size=1G
+    sql d -e "create table o (id int primary key, n int, pad varchar(2000)); insert into o select seq, 0, repeat('x', 2000) from seq_1_to_4000"
+    { echo 'begin;'; for row in $(seq 20 20 4000); do echo "update o set n = n + 1 where id between $row - 19 and $row;"; done; echo 'commit;'; } >"$work/job.sql"
+    job() { sql d <"$work/job.sql"; sleep 0.1; }
+    load repeat job
+    clients 4 'update t set n = n + 1 where id = %;'
+    ;;
+replica)
+    # Each commit waits until a replica has it.
+    port=$(free_port)
+    start --skip-networking=0 --bind-address=127.0.0.1 --port="$port" --log-bin="$work/data/binlog" --server-id=1 --innodb-flush-log-at-trx-commit=0 \
+        --rpl-semi-sync-master-enabled=on
+    sql -e "grant replication slave on *.* to replica@localhost identified by 'replica'"
+    chmod 777 "$work"
+    replica --server-id=2 --relay-log="$work/replica/relay" --sync-relay-log=1 --rpl-semi-sync-slave-enabled=on
+    mariadb --no-defaults -u root -S "$work/replica-socket" -e "change master to master_host = '127.0.0.1', master_port = $port, master_user = 'replica',
+        master_password = 'replica', master_use_gtid = no; start slave"
+    clients 4 'update t set n = n + 1 where id = %;'
+    ;;
+schema-query)
+    start --table-open-cache=100 --table-definition-cache=400
+    for table in $(seq 400); do echo "create table t$table (id int primary key, n int);"; done | sql d
+    clients 3 'select n from t where id = %;' "select count(*), sum(data_length) from information_schema.tables where table_schema = 'd';" 0.003
+    ;;
+foreign-key)
+    # With a row of one table go many of another.
+    start --innodb-flush-log-at-trx-commit=0
+    sql d -e 'create table p (id int primary key); create table c (id int primary key, p int, key (p), foreign key (p) references p (id) on delete cascade)'
+    sql d -e 'insert into p select seq from seq_1_to_1000; insert into c select seq, 1 + seq % 1000 from seq_1_to_400000'
+    clients 2 'select n from t where id = %;' 'delete from p limit 1;'
     ;;
 *)
     unknown

@@ -272,6 +272,13 @@ function)
     printf '%s\n' '\set far random(1, 20)' '\if :far = 1' 'select digest(300000);' '\else' 'select digest(10);' '\endif' >"$work/load.sql"
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
     ;;
+plan-work)
+    # The same statement for many rows and for few.
+    start primary 5432
+    printf '%s\n' '\set far random(1, 20)' '\set rows 10' '\if :far = 1' '\set rows 40000' '\endif' \
+        'select count(*) from (select n % 1000, count(*) from generate_series(1, :rows) n group by 1) s;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 200 -T 600
+    ;;
 serializable)
     # A transaction that stays open for a second: what others have read is remembered until it ends.
     start primary 5432 'synchronous_commit = off' 'default_transaction_isolation = serializable' 'max_pred_locks_per_transaction = 2000'
