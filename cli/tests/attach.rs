@@ -5,6 +5,8 @@
 mod failing;
 #[path = "attach/filtered.rs"]
 mod filtered;
+#[path = "attach/frozen.rs"]
+mod frozen;
 #[path = "attach/moved.rs"]
 mod moved;
 #[path = "attach/replaced.rs"]

@@ -2,6 +2,7 @@
 //! `--max-overhead` permits ([`pace`]).
 
 mod pace;
+mod postponed;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::unix::ffi::OsStrExt;
@@ -18,6 +19,7 @@ use crate::arena::Arena;
 use crate::error::Error;
 use crate::launch::Ending;
 use pace::{Pace, own_time};
+use postponed::Postponed;
 
 /// Time for processes to remove their hooks by themselves, at their next interval.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -31,6 +33,8 @@ pub struct Attached {
     seen: HashMap<i32, Image>,
     /// Those that were not, oldest first.
     waiting: VecDeque<Waiting>,
+    /// Those of which no thread could be stopped where it is safe, to be tried again.
+    postponed: Postponed,
     /// Program files of processes that were looked at: a new one does not wait.
     programs: HashSet<(u64, u64)>,
     /// Those of processes that have the agent.
@@ -76,6 +80,7 @@ impl Attached {
             agent,
             seen: HashMap::new(),
             waiting: VecDeque::new(),
+            postponed: Postponed::default(),
             programs: HashSet::new(),
             profiled: HashSet::new(),
             overhead_max,
@@ -133,7 +138,7 @@ impl Attached {
             let Some(image) = process::image(pid) else {
                 continue;
             };
-            if self.seen.get(&pid) == Some(&image) {
+            if self.seen.get(&pid) == Some(&image) || self.postponed.rests(pid, Instant::now()) {
                 continue;
             }
             let known = before.remove(&pid).filter(|known| known.image == image);
@@ -190,6 +195,12 @@ impl Attached {
     pub fn unseen(&self) -> u64 {
         let waiting = self.waiting.iter().filter(|one| self.counts(one));
         self.unseen + waiting.count() as u64
+    }
+
+    /// No thread of a process could be stopped where it is safe: it is looked at again, as if it had just started.
+    pub fn postpone(&mut self, pid: i32) {
+        self.seen.remove(&pid);
+        self.postponed.add(pid, Instant::now());
     }
 
     /// Whether a process still runs what it ran when [`Attached::next`] returned it.

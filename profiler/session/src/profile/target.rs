@@ -13,6 +13,7 @@ mod passed;
 mod processes;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use evenkeel_analysis::findings::warnings::Warning;
@@ -46,7 +47,9 @@ pub struct Target {
     pub watch: Watch,
     pub filters: Filters,
     pub passed: Passed,
-    pub left_out: LeftOut,
+    left_out: LeftOut,
+    /// Why the processes were not attached to that are tried again.
+    unsafe_yet: BTreeMap<i32, String>,
     /// Running processes that the agent was brought into.
     pub stops: Stops,
 }
@@ -60,6 +63,7 @@ impl Target {
             filters: Filters::default(),
             passed: Passed::default(),
             left_out: LeftOut::default(),
+            unsafe_yet: BTreeMap::new(),
             stops: Stops::default(),
         }
     }
@@ -151,6 +155,7 @@ impl Target {
         };
         self.filters.before(pid);
         let injected = attached.attach(pid, arena)?;
+        self.unsafe_yet.remove(&pid);
         let still_ns = injected.stood_still.as_nanos() as f64;
         self.stops.add(Stops {
             processes: 1,
@@ -183,15 +188,35 @@ impl Target {
             return Err(why.into());
         }
         // A process that has executed a program in between is examined again, as that program.
-        if let Origin::Attached(attached) = &self.origin
-            && attached.is_unchanged(pid)
-        {
-            let why = why.to_string();
-            if self.left_out.add(LeftOutOf::NotAttached, why.clone()) {
-                observer.event(&Event::LeftOut { why: &why });
+        let Origin::Attached(attached) = &mut self.origin else {
+            return Ok(());
+        };
+        if !attached.is_unchanged(pid) {
+            return Ok(());
+        }
+        let mut text = why.to_string();
+        let is_first = match why {
+            Refused::NoSafePoint { .. } => {
+                attached.postpone(pid);
+                let is_first = self.unsafe_yet.insert(pid, text.clone()).is_none();
+                text += ". It is tried again while the session lasts";
+                is_first
             }
+            _ => self.left_out.add(LeftOutOf::NotAttached, text.clone()),
+        };
+        if is_first {
+            observer.event(&Event::LeftOut { why: &text });
         }
         Ok(())
+    }
+
+    /// A warning for each reason for which processes were left out up to now.
+    pub fn left_out(&self) -> Vec<Warning> {
+        let mut all = self.left_out.clone();
+        for why in self.unsafe_yet.values() {
+            all.add(LeftOutOf::NotAttached, why.clone());
+        }
+        all.warnings().collect()
     }
 
     /// Sees to it that the hooks are out of all processes that are attached to.

@@ -52,7 +52,7 @@ impl Session<'_> {
     /// Warnings for the user as of now: events of the session, and counts.
     pub(super) fn all_warnings(&self) -> Vec<Warning> {
         let mut all = self.run.warnings.clone();
-        all.extend(self.target.left_out.warnings());
+        all.extend(self.target.left_out());
         all.extend(self.target.unseen());
         all.extend(self.refiner.sampled_warning());
         all.extend(self.stacks.slow.refused().map(|refused| Warning::NoStacks {

@@ -12,7 +12,7 @@ pub enum LeftOutOf {
 }
 
 /// Processes that were left out for the same reason.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Group {
     kind: LeftOutOf,
     reason: String,
@@ -22,7 +22,7 @@ struct Group {
 }
 
 /// The processes that were left out, by reason.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LeftOut {
     groups: Vec<Group>,
 }
