@@ -10,7 +10,7 @@ use framehop::{
     CacheNative, FrameAddress, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative,
 };
 
-use crate::agent::is_agent;
+use crate::agent_name::is_agent;
 use crate::arch::registers;
 use crate::files::{Loaded, Mapped, Part};
 use crate::process::{self, Mapping};
@@ -275,8 +275,8 @@ impl Code {
     }
 
     /// Whether the word in a slot of the stack is the address after a call, or after the call of a trampoline that
-    /// replaces one. What calls before have left there is neither, as far as it can be told: a return address that a
-    /// hook keeps for another slot, and one into the agent, which is left before the target's code runs.
+    /// replaces one. Two leftovers of earlier calls are recognised. The return address of a trampoline may be kept for
+    /// another slot, and the agent has returned before the target's code runs.
     fn is_return_address(
         &self,
         word: u64,

@@ -15,8 +15,8 @@ pub struct ActiveCall {
     pub at: u64,
 }
 
-/// The innermost function of which one call is active at both ends, and the functions below it at either end,
-/// innermost first. Outer functions do not run the interval. All, if nothing is common: the copies do not go as far.
+/// The innermost function that is active in one call at both ends, and the functions below it at either end, innermost
+/// first. Outer functions do not run the interval. All, if nothing is common: the copies do not go as far.
 ///
 /// `begun`, `ended`: the stacks, innermost call first. They are compared from the outermost call on, because the same
 /// helper below `recv` and below `send` is two calls, and the interval lies between them. Where the common function
