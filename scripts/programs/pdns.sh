@@ -1,4 +1,4 @@
-# Another process holds the lock of the SQLite database for 30 ms, twice a second; the queries of that time wait for it.
+# Another process holds the lock of the SQLite database for 30 ms, four times a second; the queries of that time wait for it.
 options='--interval PacketHandler::doQuestion'
 cause="the lock of its database, which another process holds now and then"
 among='usleep|nanosleep|busyHandler|BusyHandler'
@@ -37,7 +37,7 @@ while True:
         database.execute("begin exclusive")
         time.sleep(0.03)
         database.execute("commit")
-    time.sleep(0.5)
+    time.sleep(0.2)
 PYTHON
 }
 

@@ -29,7 +29,7 @@ fn demangle_with(name: &str, options: DemangleOptions) -> Option<String> {
 /// `{virtual override thunk({offset(-16)}, ns::B::run())}`.
 fn thunk_to(name: String) -> String {
     let inside = name.strip_prefix("{virtual override thunk({");
-    let target = inside.and_then(|inside| Some(inside.split_once("}, ")?.1.strip_suffix(")}")?));
+    let target = inside.and_then(|inside| inside.split_once("}, ")?.1.strip_suffix(")}"));
     target.map_or_else(|| name.clone(), |target| format!("thunk to {target}"))
 }
 
