@@ -29,7 +29,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-programs="sqlite rocksdb python php slapd postfix postfix-chroot samba freeradius proftpd dovecot sshd haproxy tls varnish bind node java mysql mariadb-10.2.11 mariadb-11.4.5"
+programs="sqlite rocksdb python gunicorn php slapd postfix postfix-chroot samba freeradius proftpd dovecot sshd haproxy tls varnish tinyproxy bind pdns node java mysql mariadb-10.2.11 mariadb-11.4.5"
 usage() {
     echo "usage: scripts/programs.sh [--debug] [--load after|before|changes|processes]... [PROGRAM]...    programs: $programs" >&2
     exit 2

@@ -56,7 +56,9 @@ impl Selected {
             (None, Some(text)) => IntervalSelector::Spec(text.parse()?),
             (None, None) => {
                 return Err(Failure::Usage(format!(
-                    "say what to profile: --interval FUNCTION, or --preset NAME (there are: {})",
+                    "no interval is named, and no preset fits the program. Name the function that handles a request: --interval FUNCTION. \
+                     In a program without symbols or in an interpreter, name two calls of the C library that enclose a request, \
+                     such as --interval 'libc.so.6!recv..send': strace -f shows them. Or name one of the presets: {}",
                     presets::all_names()
                 )));
             }

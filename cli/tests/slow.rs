@@ -108,3 +108,20 @@ fn a_stall_in_the_work_for_an_interval_with_a_key() {
     ];
     is_found("sleep", &options, "serve");
 }
+
+/// A function with a frame pointer is left by its own return address, not by a copy of it among its locals.
+#[test]
+fn a_copy_of_a_return_address_is_no_frame() {
+    let place = Place::new();
+    let program = own_program("copies", include_str!("slow/copies.c"));
+    let run = place.profile(&["--interval", "request"], &program, &[STALLS]);
+    let run = run.ended(0);
+    let profile = place.json("run.json");
+    let paths = profile["slow_stacks"]["paths"].as_array().unwrap();
+    assert!(!paths.is_empty(), "{}", run.stderr);
+    for path in paths {
+        let functions = path["functions"].as_array().unwrap().iter();
+        let times = functions.filter(|&name| name == "request").count();
+        assert_eq!(times, 1, "{path}");
+    }
+}

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSymbol};
 
+use crate::agent_name::{NAME, is_agent};
 use crate::arch::registers::Registers;
 use crate::error::Refused;
 use crate::files::Mapped;
@@ -22,10 +23,6 @@ use crate::seccomp;
 use crate::tracer::{Memory, Tracee};
 use crate::visit::{Functions, Visit, bit};
 
-/// Name of the memory that the agent lies in, as mappings show it.
-const NAME: &str = "evenkeel-agent";
-/// The agent's file, where it was preloaded.
-const PRELOADED: &str = "libevenkeel_agent.so";
 /// How long a thread at a safe point is looked for.
 const SEARCH_LIMIT: Duration = Duration::from_secs(1);
 /// Why an agent is not loaded into a child that could never open a library.
@@ -117,12 +114,6 @@ impl AgentFile {
             .into_iter()
             .find(|&base| build_id(memory, base).as_ref() == Some(&self.build_id))
     }
-}
-
-/// Whether a mapped file of this path is an agent, preloaded or handed over.
-pub fn is_agent(path: &str) -> bool {
-    let name = process::file_name(path);
-    name == PRELOADED || name.strip_prefix("memfd:") == Some(NAME)
 }
 
 /// The build id of the ELF file that is mapped at `base`.

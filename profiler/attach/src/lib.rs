@@ -28,6 +28,7 @@
 //! (`epoll_wait`) ends with EINTR.
 
 mod agent;
+mod agent_name;
 #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
 mod arch;
@@ -52,7 +53,8 @@ mod visit;
 #[cfg(test)]
 mod damaged;
 
-pub use agent::{AgentFile, Injected, State, inject, is_agent, poll, state};
+pub use agent::{AgentFile, Injected, State, inject, poll, state};
+pub use agent_name::is_agent;
 pub use error::Refused;
 pub use files::{Loaded, loaded};
 pub use permission::check;

@@ -10,6 +10,7 @@ use framehop::{
     CacheNative, FrameAddress, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative,
 };
 
+use crate::agent_name::is_agent;
 use crate::arch::registers;
 use crate::files::{Loaded, Mapped, Part};
 use crate::process::{self, Mapping};
@@ -267,23 +268,48 @@ impl Code {
         let is_frame = |&(at, pair): &(usize, &[u64])| {
             let here = sp + 8 * at as u64;
             let is_above = pair[0] > here && pair[0] - here <= FRAME_BYTES_MAX && pair[0] % 8 == 0;
-            is_above && self.is_return_address(pair[1], stack, memory)
+            is_above && self.is_return_address(pair[1], here + 8, stack, memory)
         };
         let (at, _) = pairs.find(is_frame)?;
         Some(sp + 8 * at as u64)
     }
 
-    /// Whether a word is the address after a call, or after the call of a trampoline that replaces one.
-    fn is_return_address(&self, word: u64, stack: &StackWords<'_>, memory: &Memory) -> bool {
-        if self.file_at(word).is_some() {
-            let mut code = [0; registers::CALL_BYTES_MAX];
-            let before = word - code.len() as u64;
-            return memory.read(before, &mut code).is_ok() && registers::ends_with_call(&code);
+    /// Whether the word in a slot of the stack is the address after a call, or after the call of a trampoline that
+    /// replaces one. Two leftovers of earlier calls are recognised. The return address of a trampoline may be kept for
+    /// another slot, and the agent has returned before the target's code runs.
+    fn is_return_address(
+        &self,
+        word: u64,
+        slot: u64,
+        stack: &StackWords<'_>,
+        memory: &Memory,
+    ) -> bool {
+        let mut kept = stack
+            .kept
+            .iter()
+            .filter(|kept| kept.after == word)
+            .peekable();
+        if kept.peek().is_some() {
+            return !registers::RETURNS_BY_SLOT || kept.any(|kept| kept.slot == slot);
         }
-        stack.kept.iter().any(|kept| kept.after == word)
-            || memory
-                .word(word.wrapping_add(TRAMPOLINE_RETURN_AT))
-                .is_ok_and(|returns_to| self.file_at(returns_to).is_some())
+        if self.file_at(word).is_some() {
+            return self.follows_call(word, memory);
+        }
+        let returns_to = memory.word(word.wrapping_add(TRAMPOLINE_RETURN_AT));
+        // Where the return address is kept, the word there is the rest of the hooked function.
+        returns_to.is_ok_and(|returns_to| self.follows_call(returns_to, memory))
+    }
+
+    /// Whether code of the target before an address ends with a call.
+    fn follows_call(&self, address: u64, memory: &Memory) -> bool {
+        let Some(file) = self.file_at(address) else {
+            return false;
+        };
+        let mut code = [0; registers::CALL_BYTES_MAX];
+        let before = address - code.len() as u64;
+        !is_agent(&self.files[file].loaded.path.to_string_lossy())
+            && memory.read(before, &mut code).is_ok()
+            && registers::ends_with_call(&code)
     }
 }
 

@@ -38,12 +38,12 @@ const FUNCTIONS: &[(Kind, &[&str])] = &[
             "fil_flush os_file_flush_func",
         ],
     ),
-    // Calls that wait for the peer at the other end of a connection.
+    // Calls that wait for bytes. The sender may be a client, or a server that the program is a client of.
+    (Kind::Socket, &["recv recvfrom recvmsg"]),
+    // Calls that wait for a client.
     (
         Kind::Client,
-        &[
-            "recv recvfrom recvmsg accept accept4 secure_read pq_getbyte pq_recvbuf vio_read my_net_read",
-        ],
+        &["accept accept4 secure_read pq_getbyte pq_recvbuf vio_read my_net_read"],
     ),
     // Calls that wait for time to pass.
     (
@@ -74,4 +74,17 @@ static KINDS: LazyLock<HashMap<&str, Kind>> = LazyLock::new(|| {
 pub fn of(name: &str) -> Kind {
     let name = name.strip_prefix(INFERRED).unwrap_or(name);
     KINDS.get(name).copied().unwrap_or(Kind::Call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The other end of a proxy's `recv` may be a server: that is no think time.
+    #[test]
+    fn only_what_receives_requests_waits_for_a_client() {
+        assert_eq!(of("recv"), Kind::Socket);
+        assert_eq!(of("~secure_read"), Kind::Client);
+        assert_eq!(of("handle"), Kind::Call);
+    }
 }

@@ -65,6 +65,7 @@ pub fn activity(activity: Activity) -> &'static str {
         Activity::Fault => "waiting for a page",
         Activity::Outside => "waiting for something outside of the target",
         Activity::Asleep => "off-CPU, waker unknown",
+        Activity::Timer => "sleeping, or waiting for a timer",
         Activity::Idle => "idle by design",
         Activity::Unknown => "not seen",
     }

@@ -21,7 +21,16 @@ fn demangle_with(name: &str, options: DemangleOptions) -> Option<String> {
     if !name.starts_with("_Z") {
         return None;
     }
-    Symbol::new(name).ok()?.demangle_with_options(&options).ok()
+    let demangled = Symbol::new(name).ok()?.demangle_with_options(&options);
+    demangled.ok().map(thunk_to)
+}
+
+/// A thunk adjusts `this` and jumps to the function, so it is named after the function. `cpp_demangle` writes
+/// `{virtual override thunk({offset(-16)}, ns::B::run())}`.
+fn thunk_to(name: String) -> String {
+    let inside = name.strip_prefix("{virtual override thunk({");
+    let target = inside.and_then(|inside| inside.split_once("}, ")?.1.strip_suffix(")}"));
+    target.map_or_else(|| name.clone(), |target| format!("thunk to {target}"))
 }
 
 /// The source's name of a function's specialised copy: without the endings `.constprop.0`, `.isra.0`, `.part.0` and
@@ -45,6 +54,8 @@ mod tests {
         );
         assert_eq!(demangle("XLogFlush"), "XLogFlush");
         assert_eq!(demangle_without_parameters("_ZN2ns1fIiEEiT_"), "ns::f<int>");
+        assert_eq!(demangle("_ZThn16_N2ns1B3runEv"), "thunk to ns::B::run()");
+        assert_eq!(demangle("_ZTv0_n24_N2ns1B3runEv"), "thunk to ns::B::run()");
         assert_eq!(without_clone_suffix("f.isra.0.part.3"), "f");
         assert_eq!(without_clone_suffix("f"), "f");
     }

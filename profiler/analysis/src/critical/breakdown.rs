@@ -13,8 +13,9 @@
 //! - **Fault**: pages that had to be read.
 //! - **Outside**: waits for bytes and events that no thread of the target sent. Clients and other servers send them.
 //! - **Asleep**: blocked without an announced wait and with an unknown waker.
-//! - **Idle by design**: timers, waits for a task (none is enqueued) and everything below a call that waits for the
-//!   client. The time between two intervals is not counted at all.
+//! - **Timer**: sleeps, and waits that ended because their time was over.
+//! - **Idle by design**: waits for a task (none is enqueued) and everything below a call that waits for the client. The
+//!   time between two intervals is not counted at all.
 //! - **Unknown**: not recorded.
 
 use crate::critical::states::{State, object_kind};
@@ -74,10 +75,8 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
         return match tree.kind(Part::Call(node)) {
             Kind::Io => simply(Activity::Device),
             Kind::Event | Kind::Socket => simply(Activity::Outside),
-            Kind::Client | Kind::Timer | Kind::Idle => Verdict {
-                own: above.unwrap_or(Activity::Idle),
-                below: above.or(Some(Activity::Idle)),
-            },
+            Kind::Timer => on_purpose(Activity::Timer, above),
+            Kind::Client | Kind::Idle => on_purpose(Activity::Idle, above),
             _ => simply(Activity::Running),
         };
     };
@@ -114,6 +113,14 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
     }
 }
 
+/// A call whose purpose is to wait.
+fn on_purpose(activity: Activity, above: Option<Activity>) -> Verdict {
+    Verdict {
+        own: above.unwrap_or(activity),
+        below: above.or(Some(activity)),
+    }
+}
+
 fn simply_own(activity: Activity) -> Verdict {
     Verdict {
         own: activity,
@@ -126,12 +133,13 @@ fn simply_own(activity: Activity) -> Verdict {
 fn wait(kind: Kind) -> Verdict {
     let own = match kind {
         Kind::Io => Activity::Device,
-        Kind::Timer | Kind::Idle | Kind::Client => Activity::Idle,
+        Kind::Timer => Activity::Timer,
+        Kind::Idle | Kind::Client => Activity::Idle,
         Kind::Socket | Kind::Event => Activity::Outside,
         _ => Activity::Blocked,
     };
     Verdict {
         own,
-        below: (own == Activity::Idle).then_some(Activity::Idle),
+        below: matches!(own, Activity::Timer | Activity::Idle).then_some(own),
     }
 }

@@ -45,6 +45,7 @@ fn common(name: &str) -> Option<String> {
         }
     }
     let without_number = common.trim_end_matches(|c: char| "?-_#:/. [](".contains(c));
+    let without_number = without_number.trim_start_matches('[');
     let common = match without_number.is_empty() {
         true => &common,
         false => without_number,
@@ -70,6 +71,7 @@ mod tests {
             ("pool-2-thread-7 #4711", Some("pool-?-thread")),
             ("nginx: worker process #4711", Some("nginx: worker process")),
             ("libworkers.so.2 #4711", Some("libworkers.so")),
+            ("[ET_AIO 1:7] #4711", Some("ET_AIO")),
             ("4711", None),
             ("server 4711", None),
             ("", None),

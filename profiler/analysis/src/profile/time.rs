@@ -154,6 +154,8 @@ pub enum Activity {
     Outside,
     /// Something is waited for, and nobody saw what.
     Asleep,
+    /// A time is waited for.
+    Timer,
     /// Waiting is the purpose.
     Idle,
     /// Nothing is known.
@@ -162,7 +164,7 @@ pub enum Activity {
 
 impl Activity {
     /// All of them.
-    pub const ALL: [Activity; 10] = [
+    pub const ALL: [Activity; 11] = [
         Activity::Running,
         Activity::OffProcessor,
         Activity::Blocked,
@@ -171,6 +173,7 @@ impl Activity {
         Activity::Fault,
         Activity::Outside,
         Activity::Asleep,
+        Activity::Timer,
         Activity::Idle,
         Activity::Unknown,
     ];

@@ -111,7 +111,7 @@ pub fn not_split(why: &NotSplit) -> String {
             "records of it were dropped or lost: fewer probes (--max-probes), or a shorter interval, lose fewer"
         }
         NotSplit::Unannounced => {
-            "no call announced what it waited for: the kernel reports it to root, outside of a container"
+            "no call announced what it waited for, and no thread of the target is known to have ended it: another process, a device or a timer may have"
         }
     };
     text.to_string()

@@ -34,13 +34,12 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     };
     let mut out = title("NOT SEEN", remark, style);
     for (why, all) in by_reason(unseen) {
-        let Some((last, others)) = all.split_last() else {
-            continue;
-        };
-        for one in others {
-            out.push_str(&line(one, &one.name, style));
+        let whys = [why.as_str()]
+            .into_iter()
+            .chain(std::iter::repeat("the same"));
+        for (one, why) in all.into_iter().zip(whys) {
+            out.push_str(&line(one, &format!("{}: {why}", one.name), style));
         }
-        out.push_str(&line(last, &format!("{}: {why}", last.name), style));
     }
     Some(out)
 }

@@ -1,5 +1,6 @@
 //! Stacks of the target's threads: those that agents have copied, and those of intervals that are slow already.
 
+mod around;
 mod copied;
 
 use std::time::Duration;

@@ -108,7 +108,8 @@ fn what_the_time_was() {
         (Activity::Fault, 8.0),
         (Activity::Outside, 6.0),
         (Activity::Asleep, 3.0),
-        (Activity::Idle, 16.0),
+        (Activity::Timer, 4.0),
+        (Activity::Idle, 12.0),
     ];
     let found: Vec<_> = profile
         .time_spent

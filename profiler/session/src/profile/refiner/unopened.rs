@@ -31,7 +31,8 @@ impl Refiner {
         let probes = self.plan.probes().iter().enumerate();
         let probes = probes.filter(|(_, planned)| has_calls(planned.role));
         let probes = probes.map(|(id, planned)| (Some(id as u32), &planned.callees));
-        for (probe, callees) in probes.chain([(None, &self.scope)]) {
+        let interval = self.opening_scope(code.arena);
+        for (probe, callees) in probes.chain([(None, &interval)]) {
             let refused = self.why_refused(probe, callees, &refused, code);
             let mut functions = callees.iter();
             let of_callees = functions.find_map(|&callee| self.why_unopened(callee, code));
@@ -47,6 +48,18 @@ impl Refiner {
             }));
         }
         all
+    }
+
+    /// The interval's functions. Where it lies between two of the C library's, those that are around it may be opened.
+    fn opening_scope(&self, arena: &Arena) -> Vec<Location> {
+        let scope = self.scope.iter().copied();
+        let may_open: Vec<Location> = scope
+            .filter(|function| Modules::may_open(arena, function.module))
+            .collect();
+        match may_open.is_empty() {
+            true => self.scope.clone(),
+            false => may_open,
+        }
     }
 
     /// The reason for a call whose callee the search has not asked for. An import is followed only when it is

@@ -8,6 +8,7 @@ use evenkeel_analysis::findings::plumbing::says_what_runs;
 use evenkeel_attach::{CodeAddress, StackWords};
 use evenkeel_wire::{CopiedAt, CopyState, StackCopy};
 
+use super::around::{ActiveCall, around};
 use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
@@ -37,7 +38,7 @@ pub struct Seen {
 pub struct CopiedStacks {
     files: Files,
     /// By process and thread, the last.
-    begun: HashMap<(u32, u32), Vec<Location>>,
+    begun: HashMap<(u32, u32), Vec<ActiveCall>>,
     /// Whether it was ever seen in which functions an interval runs.
     has_around: bool,
     /// By process and thread, of threads that held intervals up: the outermost function that says something. None for a
@@ -67,12 +68,17 @@ impl CopiedStacks {
             );
             copy.state.store(CopyState::Free as u32, Release);
             let calls = calls.iter();
-            let active: Vec<Location> = calls
-                .filter_map(|call| self.files.function(call, arena, modules))
+            let active: Vec<ActiveCall> = calls
+                .filter_map(|call| {
+                    let function = self.files.function(call, arena, modules)?;
+                    let at = call.address;
+                    Some(ActiveCall { function, at })
+                })
                 .collect();
             if at == CopiedAt::Release as u32 {
-                self.note_run((pid, tid), &active, arena, modules);
-                seen.wakers.extend(active);
+                let functions: Vec<Location> = active.iter().map(|call| call.function).collect();
+                self.note_run((pid, tid), &functions, arena, modules);
+                seen.wakers.extend(functions);
             } else if at == CopiedAt::Begin as u32 {
                 if self.begun.len() >= BEGUN_MAX {
                     self.begun.clear();
@@ -137,49 +143,4 @@ fn calls(copy: &StackCopy, processes: &mut Processes) -> Vec<CodeAddress> {
         kept: &[],
     };
     processes.calls(copy.pid.load(Relaxed), &stack).calls
-}
-
-/// The functions that an interval runs in, from those that were active at its beginning and at its end, innermost
-/// first. They are the innermost common one, and those that had to return to it, or were called by it. Outer
-/// functions do not run the interval. All, if nothing is common: the copies do not go as far.
-fn around(begun: &[Location], ended: &[Location]) -> Vec<Location> {
-    let common = begun.iter().find(|&function| ended.contains(function));
-    let up_to_common = |active: &[Location]| -> Vec<Location> {
-        let end = active.iter().position(|function| Some(function) == common);
-        active[..end.map_or(active.len(), |end| end + 1)].to_vec()
-    };
-    let mut all = up_to_common(begun);
-    for function in up_to_common(ended) {
-        if !all.contains(&function) {
-            all.push(function);
-        }
-    }
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(addresses: &[u64]) -> Vec<Location> {
-        let addresses = addresses.iter();
-        addresses.map(|&at| Location::new(0, at)).collect()
-    }
-
-    #[test]
-    fn an_interval_runs_in_what_is_active_at_both_ends_and_below() {
-        // main > loop > serve > read > begin, and main > loop > serve > finish > close > end
-        let found = around(&at(&[4, 3, 2, 1]), &at(&[6, 5, 3, 2, 1]));
-        assert_eq!(found, at(&[4, 3, 6, 5]));
-        // One function calls both.
-        assert_eq!(around(&at(&[3, 2, 1]), &at(&[3, 2, 1])), at(&[3]));
-        // It began in a call of a function that is active again where it ends.
-        assert_eq!(
-            around(&at(&[3, 4, 2, 1]), &at(&[5, 4, 2, 1])),
-            at(&[3, 4, 5])
-        );
-        // Nothing is known of what is further out.
-        assert_eq!(around(&at(&[4, 3]), &at(&[6])), at(&[4, 3, 6]));
-        assert!(around(&[], &[]).is_empty());
-    }
 }
