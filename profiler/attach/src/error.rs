@@ -27,6 +27,14 @@ pub enum Refused {
         /// Why, and what to do.
         why: String,
     },
+    /// It can be neither traced nor stopped at the moment.
+    #[error(
+        "process {pid} sleeps in the kernel for a device (state D), or is about to end; attach again when it runs"
+    )]
+    Asleep {
+        /// The process.
+        pid: i32,
+    },
     /// No thread came to a safe point in time.
     #[error(
         "no thread of process {pid} was at a safe point within {limit_ms} ms ({why}); the process is unchanged: try again, or start it with `evenkeel profile`"
@@ -52,4 +60,11 @@ pub enum Refused {
         "attaching is not supported on this architecture ({0}); start the program with `evenkeel profile` on x86-64"
     )]
     Architecture(&'static str),
+}
+
+impl Refused {
+    /// Whether a later attempt may succeed, without anything being done about it.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Refused::Asleep { .. } | Refused::NoSafePoint { .. })
+    }
 }

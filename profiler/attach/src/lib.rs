@@ -61,3 +61,4 @@ pub use permission::check;
 pub use seccomp::system_calls;
 pub use stacks::{Calls, CodeAddress, CodeFile, KeptReturn, Programs, StackWords, Stacks};
 pub use standing::{Standing, standing};
+pub use tracer::let_go;

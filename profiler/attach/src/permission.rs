@@ -102,6 +102,8 @@ fn traced(pid: i32) -> Result<(), Refused> {
     let tracer = process::status(pid, "TracerPid").and_then(|text| text.parse().ok());
     match tracer.filter(|&tracer: &i32| tracer != 0) {
         None => Ok(()),
+        // It was asked to stop, and sleeps in the kernel since.
+        Some(tracer) if tracer == std::process::id() as i32 => Err(Refused::Asleep { pid }),
         Some(tracer) => {
             let name = process::name(tracer).unwrap_or_default();
             unfit(
@@ -150,8 +152,10 @@ pub fn not_permitted(pid: i32) -> Refused {
         tracer: process::status(pid, "TracerPid").and_then(|it| it.trim().parse().ok()),
         is_asleep: process::status(pid, "State").is_some_and(|state| state.trim().starts_with('D')),
     };
-    let why = rights.lacking(pid, owner);
-    Refused::NotPermitted { pid, why }
+    match rights.lacking(pid, owner) {
+        Some(why) => Refused::NotPermitted { pid, why },
+        None => Refused::Asleep { pid },
+    }
 }
 
 /// Bits of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
@@ -174,12 +178,23 @@ struct Rights<'a> {
 }
 
 impl Rights<'_> {
-    /// What they lack for a process of `owner`, and what to do.
-    fn lacking(&self, pid: i32, owner: Option<u32>) -> String {
-        if let Some(tracer) = self
-            .tracer
-            .filter(|&tracer| tracer != 0 && tracer != std::process::id() as i32)
-        {
+    /// What they lack for a process of `owner`, and what to do; nothing where the process only sleeps.
+    fn lacking(&self, pid: i32, owner: Option<u32>) -> Option<String> {
+        let sleeps = self.may_trace && self.may_open_all && self.is_asleep;
+        if sleeps && self.other_tracer().is_none() && self.scope != "3" {
+            return None;
+        }
+        Some(self.lacking_awake(pid, owner))
+    }
+
+    /// Who traces it already.
+    fn other_tracer(&self) -> Option<i32> {
+        let own = std::process::id() as i32;
+        self.tracer.filter(|&tracer| tracer != 0 && tracer != own)
+    }
+
+    fn lacking_awake(&self, pid: i32, owner: Option<u32>) -> String {
+        if let Some(tracer) = self.other_tracer() {
             return format!(
                 "process {tracer} traces it already (a debugger, or strace), and the system permits only one tracer. End that process, and attach again"
             );
@@ -189,9 +204,6 @@ impl Rights<'_> {
         }
         if self.may_trace && !self.may_open_all {
             return "its files in /proc belong to another user: CAP_SYS_PTRACE is not enough without CAP_DAC_OVERRIDE; run evenkeel as root (sudo), or add it (setcap cap_sys_ptrace,cap_dac_override,cap_perfmon=ep)".to_owned();
-        }
-        if self.may_trace && self.is_asleep {
-            return "it sleeps in the kernel for a device (state D), or is about to end; attach again when it runs".to_owned();
         }
         if self.may_trace {
             return "the system refuses it to CAP_SYS_PTRACE, too: a security module does (SELinux, AppArmor: `dmesg`, /var/log/audit), or the process is outside of this user namespace; run evenkeel as root of the machine".to_owned();
@@ -228,7 +240,7 @@ mod tests {
                 tracer: Some(0),
                 is_asleep: false,
             };
-            rights.lacking(4711, Some(owner))
+            rights.lacking(4711, Some(owner)).unwrap_or_default()
         };
         let root = Rights {
             user: 0,
@@ -238,20 +250,21 @@ mod tests {
             tracer: Some(0),
             is_asleep: true,
         };
-        assert!(root.lacking(4711, Some(33)).contains("state D"));
+        assert_eq!(root.lacking(4711, Some(33)), None, "it sleeps");
         let by_file_capability = Rights {
             user: 1000,
             may_open_all: false,
             is_asleep: false,
             ..root
         };
-        let text = by_file_capability.lacking(4711, Some(33));
+        let text = by_file_capability.lacking(4711, Some(33)).unwrap();
         assert!(text.contains("without CAP_DAC_OVERRIDE"), "{text}");
         let traced = Rights {
             tracer: Some(99),
             ..root
         };
-        assert!(traced.lacking(4711, Some(33)).contains("process 99"));
+        let text = traced.lacking(4711, Some(33)).unwrap();
+        assert!(text.contains("process 99"), "{text}");
         for (user, may_trace, scope, owner, words) in [
             (
                 1000,

@@ -1,5 +1,7 @@
 //! One thread of another process, stopped by ptrace(2).
 
+mod late;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -8,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use crate::arch::registers::Registers;
 use crate::{namespace, process};
+
+pub use late::let_go;
 
 /// How long a thread may take to stop, if it is not stuck in the kernel.
 const STOP_LIMIT: Duration = Duration::from_millis(200);
@@ -123,7 +127,11 @@ impl Tracee {
     /// # Errors
     /// It may not be traced.
     pub fn stop(tid: i32) -> io::Result<Option<Tracee>> {
+        late::let_go();
         let number = namespace::outer(tid);
+        if late::has(number) {
+            return Ok(None);
+        }
         request(
             libc::PTRACE_SEIZE,
             number,
@@ -177,6 +185,11 @@ impl Tracee {
 
     /// Waits until it stops.
     pub fn wait(&mut self, limit: Duration) -> Stop {
+        self.wait_for(LOOKS, limit)
+    }
+
+    /// The same, after so many looks that are made at once.
+    fn wait_for(&mut self, looks: u32, limit: Duration) -> Stop {
         let mut left = limit;
         for look in 0.. {
             let mut status = 0;
@@ -198,7 +211,7 @@ impl Tracee {
                 self.gone = true;
                 return Stop::Gone;
             }
-            if look > LOOKS {
+            if look >= looks {
                 if left.is_zero() {
                     return Stop::Late;
                 }
@@ -299,12 +312,16 @@ impl Drop for Tracee {
         if self.gone {
             return;
         }
-        // A thread can be left only while it is stopped; one that cannot be stopped is left when this process ends.
-        if !self.stopped
-            && (self.interrupt().is_err()
-                || matches!(self.wait(STOP_LIMIT), Stop::Gone | Stop::Late))
-        {
-            return;
+        // A thread can be left only while it is stopped.
+        if !self.stopped {
+            if self.interrupt().is_err() {
+                return;
+            }
+            match self.wait(STOP_LIMIT) {
+                Stop::Gone => return,
+                Stop::Late => return late::add(self),
+                Stop::Asked | Stop::SystemCall | Stop::Signal(_) => {}
+            }
         }
         self.make_system_call_again();
         // One that came after it waits still, since all others were blocked, and then the process is to go on.

@@ -49,7 +49,7 @@ pub struct Target {
     pub passed: Passed,
     left_out: LeftOut,
     /// Why the processes were not attached to that are tried again.
-    unsafe_yet: BTreeMap<i32, String>,
+    tried_again: BTreeMap<i32, String>,
     /// Running processes that the agent was brought into.
     pub stops: Stops,
 }
@@ -63,7 +63,7 @@ impl Target {
             filters: Filters::default(),
             passed: Passed::default(),
             left_out: LeftOut::default(),
-            unsafe_yet: BTreeMap::new(),
+            tried_again: BTreeMap::new(),
             stops: Stops::default(),
         }
     }
@@ -155,7 +155,7 @@ impl Target {
         };
         self.filters.before(pid);
         let injected = attached.attach(pid, arena)?;
-        self.unsafe_yet.remove(&pid);
+        self.tried_again.remove(&pid);
         let still_ns = injected.stood_still.as_nanos() as f64;
         self.stops.add(Stops {
             processes: 1,
@@ -195,14 +195,13 @@ impl Target {
             return Ok(());
         }
         let mut text = why.to_string();
-        let is_first = match why {
-            Refused::NoSafePoint { .. } => {
-                attached.postpone(pid);
-                let is_first = self.unsafe_yet.insert(pid, text.clone()).is_none();
-                text += ". It is tried again while the session lasts";
-                is_first
-            }
-            _ => self.left_out.add(LeftOutOf::NotAttached, text.clone()),
+        let is_first = if why.may_pass() {
+            attached.postpone(pid);
+            let is_first = self.tried_again.insert(pid, text.clone()).is_none();
+            text += ". It is tried again while the session lasts";
+            is_first
+        } else {
+            self.left_out.add(LeftOutOf::NotAttached, text.clone())
         };
         if is_first {
             observer.event(&Event::LeftOut { why: &text });
@@ -213,7 +212,7 @@ impl Target {
     /// A warning for each reason for which processes were left out up to now.
     pub fn left_out(&self) -> Vec<Warning> {
         let mut all = self.left_out.clone();
-        for why in self.unsafe_yet.values() {
+        for why in self.tried_again.values() {
             all.add(LeftOutOf::NotAttached, why.clone());
         }
         all.warnings().collect()
