@@ -58,7 +58,7 @@ impl Selected {
                 return Err(Failure::Usage(format!(
                     "no interval is named, and no preset fits the program. Name the function that handles a request: --interval FUNCTION. \
                      In a program without symbols or in an interpreter, name two calls of the C library that enclose a request, \
-                     such as --interval 'libc.so.6!recv..send': strace -f shows them. Or name one of the presets: {}",
+                     such as --interval 'libc.so.6!recv..send': strace -f shows them. Or name a preset: --preset NAME, of {}",
                     presets::all_names()
                 )));
             }
