@@ -63,6 +63,8 @@ as() {
     account=$1
     shift
     if [ "$(id -u)" -eq 0 ]; then set -- setpriv --reuid "$account" --regid "$account" --clear-groups "$@"; fi
+    # In the background the process is to be the command, which `kill` has to reach.
+    [ "$BASHPID" = "$$" ] || exec "$@"
     "$@"
 }
 
