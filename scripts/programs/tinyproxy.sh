@@ -1,25 +1,13 @@
 # None of its functions has a symbol: the interval lies between two calls of the C library. One request of eight is for a page that
 # takes its server 10 to 30 ms.
 options='--interval libc.so.6!connect..shutdown'
-cause="the wait for the server behind it, in one request of eight"
+cause="the wait for its upstream server, in one request of eight"
 among='recv'
 
 prepare() {
     package tinyproxy tinyproxy-bin
     package curl curl
     title="tinyproxy $(version_of tinyproxy-bin)"
-    cat >"$place/behind.py" <<'PYTHON'
-import http.server, random, sys, time
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        if self.path.startswith("/slow"):
-            time.sleep(random.uniform(0.01, 0.03))
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"x" * 2000)
-    def log_message(self, *_): pass
-http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-PYTHON
     cat >"$place/conf" <<CONF
 Port $port
 Listen 127.0.0.1
@@ -31,11 +19,11 @@ CONF
 }
 
 serve() {
-    python3 "$place/behind.py" $((port + 1)) 2>/dev/null &
-    behind=$!
+    python3 "$here/scripts/programs/upstream.py" $((port + 1)) 10 30 2>/dev/null &
+    upstream=$!
     status=0
     "$@" /usr/bin/tinyproxy -d -c "$place/conf" || status=$?
-    kill "$behind"
+    kill "$upstream"
     return "$status"
 }
 

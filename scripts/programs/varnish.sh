@@ -7,17 +7,6 @@ prepare() {
     package varnishd varnish
     package curl curl
     title="Varnish $(version_of varnish)"
-    cat >"$place/backend.py" <<'PYTHON'
-import http.server, random, sys, time
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        time.sleep(random.uniform(0.002, 0.02))
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"x" * 2000)
-    def log_message(self, *_): pass
-http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-PYTHON
     cat >"$place/vcl" <<VCL
 vcl 4.1;
 backend default { .host = "127.0.0.1"; .port = "$((port + 1))"; }
@@ -26,11 +15,11 @@ VCL
 }
 
 serve() {
-    python3 "$place/backend.py" $((port + 1)) 2>/dev/null &
-    backend=$!
+    python3 "$here/scripts/programs/upstream.py" $((port + 1)) 2 20 2>/dev/null &
+    upstream=$!
     status=0
     "$@" /usr/sbin/varnishd -F -j none -n "$place/work" -a "127.0.0.1:$port" -f "$place/vcl" -s malloc,20m || status=$?
-    kill "$backend"
+    kill "$upstream"
     return "$status"
 }
 

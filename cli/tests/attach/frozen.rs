@@ -39,7 +39,7 @@ impl Drop for Freezer {
     }
 }
 
-/// It could not be stopped at first, and is profiled all the same once it runs again.
+/// It cannot be stopped at first, and is profiled once it runs again.
 #[test]
 fn a_process_that_could_not_be_stopped_is_tried_again() {
     if lacks_root("freeze processes") {
@@ -63,11 +63,11 @@ fn a_process_that_could_not_be_stopped_is_tried_again() {
     let session = working.attach(&options).spawn().unwrap();
     let frozen = freezer.0.join("freezer.state");
     let run = finish_hearing(session, move |line| {
-        if line.contains("tried again") {
+        if line.contains("tries it again") {
             fs::write(&frozen, "THAWED").unwrap();
         }
     });
-    let run = run.ended(0).said(&["It is tried again"]);
+    let run = run.ended(0).said(&["tries it again by itself"]);
     let profile = working.place.json("run.json");
     assert!(profile["intervals_seen"].as_u64() > Some(0), "{run:?}");
     let warnings = profile["warnings"].to_string();

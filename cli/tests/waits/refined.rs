@@ -48,7 +48,7 @@ fn a_holder_that_nobody_named_is_found() {
     let flush = path(holder, &["hold_locked", "write_out", "flush_page"]);
     assert_at_least(flush, FLUSH_TICKS);
     assert_about_once(flush);
-    // The thread is called as the program is: what it runs tells more.
+    // The thread has the program's name, so the report says what it runs.
     assert_eq!(
         profile["unnamed_threads"],
         serde_json::json!(["background"])

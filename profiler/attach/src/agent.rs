@@ -10,14 +10,13 @@ use std::time::{Duration, Instant};
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSymbol};
 
-use crate::agent_name::{NAME, is_agent};
 use crate::arch::registers::Registers;
 use crate::error::Refused;
 use crate::files::Mapped;
 use crate::handover::hand_over;
 use crate::loader_lock;
 use crate::permission::{self, not_permitted};
-use crate::process::{self, Mapping};
+use crate::process::{self, AGENT, Mapping, is_agent};
 use crate::safe_point::SafePoints;
 use crate::seccomp;
 use crate::tracer::{Memory, Tracee};
@@ -85,7 +84,7 @@ impl AgentFile {
             .to_owned();
         let [attach, poll, state] = ["evenkeel_attach", "evenkeel_poll", "evenkeel_state"]
             .map(|name| address(name).ok_or_else(damaged));
-        let name = format!("{NAME}\0");
+        let name = format!("{AGENT}\0");
         // SAFETY: a name that ends with a zero; the descriptor is fresh.
         let mut file = unsafe {
             let descriptor = libc::memfd_create(name.as_ptr().cast(), libc::MFD_CLOEXEC);

@@ -28,7 +28,6 @@
 //! (`epoll_wait`) ends with EINTR.
 
 mod agent;
-mod agent_name;
 #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
 mod arch;
@@ -54,10 +53,10 @@ mod visit;
 mod damaged;
 
 pub use agent::{AgentFile, Injected, State, inject, poll, state};
-pub use agent_name::is_agent;
 pub use error::Refused;
 pub use files::{Loaded, loaded};
 pub use permission::check;
+pub use process::is_agent;
 pub use seccomp::system_calls;
 pub use stacks::{Calls, CodeAddress, CodeFile, KeptReturn, Programs, StackWords, Stacks};
 pub use standing::{Standing, standing};

@@ -315,6 +315,17 @@ pub fn file_name(path: &str) -> &str {
         .unwrap_or_default()
 }
 
+/// Name of the memory that the agent lies in, as mappings show it.
+pub(crate) const AGENT: &str = "evenkeel-agent";
+/// The agent's file, where it was preloaded.
+const PRELOADED: &str = "libevenkeel_agent.so";
+
+/// Whether a mapped file of this path is an agent, preloaded or handed over.
+pub fn is_agent(path: &str) -> bool {
+    let name = file_name(path);
+    name == PRELOADED || name.strip_prefix("memfd:") == Some(AGENT)
+}
+
 /// Whether a file is the dynamic loader.
 pub(crate) fn is_loader(path: &str) -> bool {
     let name = file_name(path);

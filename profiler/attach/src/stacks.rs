@@ -10,10 +10,9 @@ use framehop::{
     CacheNative, FrameAddress, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative,
 };
 
-use crate::agent_name::is_agent;
 use crate::arch::registers;
 use crate::files::{Loaded, Mapped, Part};
-use crate::process::{self, Mapping};
+use crate::process::{self, Mapping, is_agent};
 use crate::tracer::Memory;
 
 /// Frames that are looked at; what lies further out is left alone.

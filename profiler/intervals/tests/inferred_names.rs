@@ -53,6 +53,24 @@ fn are_real(preset: &str, bare: &mut Module, real: &Module) -> usize {
     found.len()
 }
 
+/// A distribution's server has these names, by symbol or inferred. Where its debug file is installed, all that are inferred are right.
+fn assert_readable(preset: &str, path: &Path, names: &[&str]) {
+    let mut bare = load(path, &DebugSources::none());
+    let found = inferred(preset, &mut bare);
+    for name in names {
+        let is_inferred = found.iter().any(|(inferred, _)| inferred == name);
+        assert!(
+            bare.find(name).is_ok() || is_inferred,
+            "{name} in {}",
+            path.display()
+        );
+    }
+    let real = load(path, &DebugSources::from_environment());
+    if real.debug_file().is_some() {
+        are_real(preset, &mut bare, &real);
+    }
+}
+
 #[test]
 fn inferred_names_are_the_real_ones() {
     let folder = tempfile::tempdir().unwrap();
@@ -77,35 +95,20 @@ fn a_distribution_s_postgresql_is_readable() {
     let versions = std::fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL is installed");
     let programs = versions.map(|version| version.unwrap().path().join("bin/postgres"));
     for path in programs.filter(|path| path.exists()) {
-        let mut bare = load(&path, &DebugSources::none());
-        let found = inferred("postgres", &mut bare);
-        for name in [
+        let names = [
             "exec_simple_query",
             "ExecModifyTable",
             "CommitTransaction",
             "XLogWrite",
-        ] {
-            let has_symbol = bare.find(name).is_ok();
-            assert!(
-                has_symbol || found.iter().any(|(inferred, _)| inferred == name),
-                "{name} in {}",
-                path.display()
-            );
-        }
-        let real = load(&path, &DebugSources::from_environment());
-        if real.debug_file().is_some() {
-            are_real("postgres", &mut bare, &real);
-        }
+        ];
+        assert_readable("postgres", &path, &names);
     }
 }
 
 /// The distribution's server has no symbols of InnoDB's functions. Patterns of advice need these names.
 #[test]
 fn a_distribution_s_mariadb_is_readable() {
-    let path = Path::new("/usr/sbin/mariadbd");
-    let mut bare = load(path, &DebugSources::none());
-    let found = inferred("mariadb", &mut bare);
-    for name in [
+    let names = [
         "log_free_check",
         "trx_undo_report_row_operation",
         "buf_LRU_get_free_block",
@@ -116,16 +119,6 @@ fn a_distribution_s_mariadb_is_readable() {
         "btr_search_guess_on_hash",
         "btr_search_build_page_hash_index",
         "btr_search_drop_page_hash_index",
-    ] {
-        let has_symbol = bare.find(name).is_ok();
-        assert!(
-            has_symbol || found.iter().any(|(inferred, _)| inferred == name),
-            "{name} in {}",
-            path.display()
-        );
-    }
-    let real = load(path, &DebugSources::from_environment());
-    if real.debug_file().is_some() {
-        are_real("mariadb", &mut bare, &real);
-    }
+    ];
+    assert_readable("mariadb", Path::new("/usr/sbin/mariadbd"), &names);
 }

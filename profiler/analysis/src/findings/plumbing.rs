@@ -19,9 +19,10 @@ const NAMED: &[&str] = &[
     "accept accept4 calloc clock_nanosleep close fallocate fdatasync free fsync ftruncate futex io_getevents",
     "io_submit lseek lseek64 malloc memcmp memcpy memmove memset mmap msync munmap nanosleep open open64 openat",
     "poll posix_fadvise posix_fallocate ppoll pread pread64 preadv preadv64 pselect pwrite pwrite64 pwritev",
-    "clone clone3 execute_native_thread_routine start_thread",
     "pwritev64 read readv realloc recv recvfrom recvmsg select semop semtimedop send sendfile sendfile64 sendmsg",
     "sendto sync_file_range syscall usleep write writev",
+    // What threads begin in.
+    "clone clone3 execute_native_thread_routine start_thread",
     // PostgreSQL
     "FileRead FileReadV FileSync FileWrite FileWriteV LockAcquire LockAcquireExtended PGSemaphoreLock ProcSleep",
     "ResourceOwnerEnlargeBuffers WaitEventSetWait WaitEventSetWaitBlock WaitLatch WaitLatchOrSocket WaitOnLock",
@@ -105,5 +106,13 @@ mod tests {
         assert_eq!(base("LWLockAcquire.part.0"), "LWLockAcquire");
         assert_eq!(base("(indirect) at f+0x1"), "(indirect) at f+0x1");
         assert!(is_unnamed("0x1234") && !is_unnamed("XLogFlush"));
+    }
+
+    #[test]
+    fn what_a_thread_begins_in_does_not_say_what_it_is_for() {
+        for name in ["clone3", "start_thread", "std::thread::run()", "0x1f80"] {
+            assert!(!says_what_runs(name), "{name}");
+        }
+        assert!(says_what_runs("pool::work(void*)"));
     }
 }

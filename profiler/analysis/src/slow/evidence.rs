@@ -12,8 +12,8 @@ const RECENT_MAX: usize = 64;
 const PATHS_MAX: usize = 8;
 /// A path is reported if it has this part of the time.
 const SHARE_MIN: f64 = 0.1;
-/// Inside of a function, a call is followed that has this part of all that is seen there: a path of calls that each have most of the
-/// one before may end in a call that few stacks show.
+/// Inside of a function, a call is followed that has this part of all that is seen there. A part of its caller is not enough: half of
+/// a half is what few stacks show.
 const FOLLOWED_MIN: f64 = 0.5;
 
 /// A stack of an interval that is slow already.

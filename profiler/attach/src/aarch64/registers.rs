@@ -17,8 +17,8 @@ pub fn frame_pointer(state: &UnwindRegsNative) -> u64 {
 /// Bytes of a call.
 pub const CALL_BYTES_MAX: usize = 4;
 
-/// Whether the word that a function returns by lies where the call has put it: a call leaves it in `x30`, and the function
-/// stores it where it likes.
+/// Whether a call puts the return address on the stack. Here it leaves it in `x30`, and the function stores it where it
+/// likes.
 pub const RETURNS_BY_SLOT: bool = false;
 
 /// Whether code ends with a call: `bl`, or `blr` (Arm ARM C6.2).

@@ -2,34 +2,19 @@
 //! stand still until this process ends: it has to be let go then.
 
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use super::{Stop, Tracee};
 
 thread_local! {
-    /// Those of this thread, for only the thread that asked may let them go.
-    static LATE: RefCell<Vec<Late>> = const { RefCell::new(Vec::new()) };
-}
-
-/// What is kept of a [`Tracee`].
-#[derive(Clone, Copy, Debug)]
-struct Late {
-    tid: i32,
-    number: i32,
-    how: libc::c_uint,
-    holds_stops: bool,
-    held_stop: bool,
+    /// Those of this thread, for only the thread that asked may let them go. At its end the kernel does.
+    static LATE: RefCell<Vec<ManuallyDrop<Tracee>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// It has not stopped yet.
 pub(super) fn add(tracee: &Tracee) {
-    let late = Late {
-        tid: tracee.tid,
-        number: tracee.number,
-        how: tracee.how,
-        holds_stops: tracee.holds_stops,
-        held_stop: tracee.held_stop,
-    };
+    let late = ManuallyDrop::new(Tracee { ..*tracee });
     LATE.with_borrow_mut(|all| all.push(late));
 }
 
@@ -40,29 +25,11 @@ pub(super) fn has(number: i32) -> bool {
 
 /// Lets those go on that have stopped by now. To be called often, by the thread that has attached to processes.
 pub fn let_go() {
-    for late in LATE.take() {
-        let mut tracee = Tracee {
-            tid: late.tid,
-            number: late.number,
-            stopped: false,
-            gone: false,
-            signal: 0,
-            how: late.how,
-            holds_stops: late.holds_stops,
-            held_stop: late.held_stop,
-        };
-        if tracee.look() == Stop::Late {
-            add(&tracee);
-            // It stays traced.
-            tracee.gone = true;
+    for mut late in LATE.take() {
+        match late.wait_for(0, Duration::ZERO) {
+            Stop::Late => LATE.with_borrow_mut(|all| all.push(late)),
+            _ => drop(ManuallyDrop::into_inner(late)),
         }
-    }
-}
-
-impl Tracee {
-    /// Whether it has stopped by now.
-    fn look(&mut self) -> Stop {
-        self.wait_for(0, Duration::ZERO)
     }
 }
 

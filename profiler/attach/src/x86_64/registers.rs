@@ -23,7 +23,7 @@ pub fn frame_pointer(state: &UnwindRegsNative) -> u64 {
 /// Bytes of the longest form of a call that [`ends_with_call`] looks at.
 pub const CALL_BYTES_MAX: usize = 7;
 
-/// Whether the word that a function returns by lies where the call has put it: behind the frame pointer in its frame.
+/// Whether a call puts the return address on the stack: behind the frame pointer in the frame of the function.
 pub const RETURNS_BY_SLOT: bool = true;
 
 /// Whether code ends with a call: `e8` with a displacement, or `ff /2` with an operand of two to seven bytes (Intel SDM 2A, CALL).

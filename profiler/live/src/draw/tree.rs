@@ -1,6 +1,6 @@
 //! The variance tree.
 
-use evenkeel_report::{fit, units};
+use evenkeel_report::{fit, names, units};
 use ratatui::text::{Line, Span};
 
 use super::palette::Palette;
@@ -33,9 +33,10 @@ pub fn lines<'a>(view: &View, width: usize, palette: &Palette) -> Vec<Line<'a>> 
         } else {
             format!(" [{}]", node.site)
         };
-        let text = format!("{indent}{fold}{offered} {}{site}", node.name);
+        let before = format!("{indent}{fold}{offered} ");
         let room = width.saturating_sub(share.chars().count() + mean.chars().count());
-        let text = fit::left(&fit::middle(&text, room), room);
+        let name = names::shortened(&node.name, room.saturating_sub(fit::columns(&before)));
+        let text = fit::left(&fit::middle(&format!("{before}{name}{site}"), room), room);
         let style = if i == chosen {
             palette.chosen()
         } else {

@@ -61,7 +61,7 @@ impl Session<'_> {
             sampling: Some(sampling(self.settings)),
             traps: self.records.arena.control().traps.load(Relaxed),
             stops: self.target.stops,
-            unnamed_threads: self.stacks.copied.run_by_unnamed(),
+            unnamed_threads: self.stacks.copied.unnamed.functions(),
             outside: self.run.outside.to_owned(),
             listen_queues: self.run.listening.seen(),
             settings: self.run.server_settings.seen(),

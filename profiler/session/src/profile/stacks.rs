@@ -2,6 +2,7 @@
 
 mod around;
 mod copied;
+mod unnamed;
 
 use std::time::Duration;
 

@@ -198,7 +198,7 @@ impl Target {
         let is_first = if why.may_pass() {
             attached.postpone(pid);
             let is_first = self.tried_again.insert(pid, text.clone()).is_none();
-            text += ". It is tried again while the session lasts";
+            text += ". This session tries it again by itself";
             is_first
         } else {
             self.left_out.add(LeftOutOf::NotAttached, text.clone())

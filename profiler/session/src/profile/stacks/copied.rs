@@ -1,28 +1,22 @@
 //! Functions of threads that delayed intervals, or on which intervals began and ended that are no single call. The
 //! agents copy their stacks, which are unwound here, and refinement may expand the functions that were active.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_analysis::findings::plumbing::says_what_runs;
 use evenkeel_attach::{CodeAddress, StackWords};
 use evenkeel_wire::{CopiedAt, CopyState, StackCopy};
 
 use super::around::{ActiveCall, around};
+use super::unnamed::UnnamedThreads;
 use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::processes::Processes;
-use crate::profile::records::thread_names::is_unnamed_worker;
 use crate::slow::Files;
 
 /// Number of threads whose interval's beginning is remembered; a thread that ends leaves its entry behind.
 const BEGUN_MAX: usize = 256;
-
-/// Number of threads of which it is remembered what they run.
-const THREADS_MAX: usize = 1024;
-/// Functions reported that threads run, at most.
-const RUN_MAX: usize = 3;
 
 /// Results of unwound stacks.
 #[derive(Default)]
@@ -41,9 +35,7 @@ pub struct CopiedStacks {
     begun: HashMap<(u32, u32), Vec<ActiveCall>>,
     /// Whether it was ever seen in which functions an interval runs.
     has_around: bool,
-    /// By process and thread, of threads that held intervals up: the outermost function that says something. None for a
-    /// thread with a name of its own.
-    run: HashMap<(u32, u32), Option<String>>,
+    pub unnamed: UnnamedThreads,
 }
 
 impl CopiedStacks {
@@ -77,7 +69,7 @@ impl CopiedStacks {
                 .collect();
             if at == CopiedAt::Release as u32 {
                 let functions: Vec<Location> = active.iter().map(|call| call.function).collect();
-                self.note_run((pid, tid), &functions, arena, modules);
+                self.unnamed.note((pid, tid), &functions, arena, modules);
                 seen.wakers.extend(functions);
             } else if at == CopiedAt::Begin as u32 {
                 if self.begun.len() >= BEGUN_MAX {
@@ -93,37 +85,6 @@ impl CopiedStacks {
             }
         }
         seen
-    }
-
-    fn note_run(
-        &mut self,
-        thread: (u32, u32),
-        active: &[Location],
-        arena: &Arena,
-        modules: &mut Modules,
-    ) {
-        if self.run.contains_key(&thread) || self.run.len() >= THREADS_MAX {
-            return;
-        }
-        let mut name = |function: &Location| {
-            let module = modules.get(arena, function.module).ok()?;
-            Some(module.name(function.address)).filter(|name| says_what_runs(name))
-        };
-        let outermost = || active.iter().rev().find_map(&mut name);
-        let run = is_unnamed_worker(thread.0, thread.1).then(outermost);
-        self.run.insert(thread, run.flatten());
-    }
-
-    /// What threads run that held intervals up and have no name of their own: the function of most threads first.
-    pub fn run_by_unnamed(&self) -> Vec<String> {
-        let mut threads: BTreeMap<&str, usize> = BTreeMap::new();
-        for function in self.run.values().flatten() {
-            *threads.entry(function).or_default() += 1;
-        }
-        let mut most_first: Vec<(&str, usize)> = threads.into_iter().collect();
-        most_first.sort_by_key(|&(_, threads)| std::cmp::Reverse(threads));
-        let names = most_first.into_iter().take(RUN_MAX);
-        names.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// Whether any have shown in which functions an interval runs.
