@@ -188,7 +188,7 @@ impl Tracee {
         self.wait_for(LOOKS, limit)
     }
 
-    /// The same, after so many looks that are made at once.
+    /// The same. `looks` are made at once, before the first nap.
     fn wait_for(&mut self, looks: u32, limit: Duration) -> Stop {
         let mut left = limit;
         for look in 0.. {

@@ -33,7 +33,7 @@ pub struct Attached {
     seen: HashMap<i32, Image>,
     /// Those that were not, oldest first.
     waiting: VecDeque<Waiting>,
-    /// Those of which no thread could be stopped where it is safe, to be tried again.
+    /// Those that could not be stopped at a safe point, to be tried again.
     postponed: Postponed,
     /// Program files of processes that were looked at: a new one does not wait.
     programs: HashSet<(u64, u64)>,

@@ -120,7 +120,7 @@ struct Guides {
 }
 
 impl Guides {
-    /// Those of the children, of which the last has none below it.
+    /// Those of a child; below the last one no line goes on.
     fn of_child(&self, is_last: bool) -> Guides {
         let [branch, under] = match is_last {
             true => ["└ ", "  "],
