@@ -109,9 +109,11 @@ impl AgentFile {
             .iter()
             .filter(|mapping| mapping.offset == 0 && is_agent(&mapping.path));
         let bases = agents.map(|mapping| mapping.range.start);
-        bases
-            .into_iter()
-            .find(|&base| build_id(memory, base).as_ref() == Some(&self.build_id))
+        bases.into_iter().find(|&base| self.is_at(base, memory))
+    }
+
+    fn is_at(&self, base: u64, memory: &Memory) -> bool {
+        build_id(memory, base).as_ref() == Some(&self.build_id)
     }
 }
 
@@ -364,9 +366,9 @@ fn load(
         };
         return Err(refusal_of_loader(&visit.memory().text(message)));
     }
-    let mappings = process::mappings(target.pid).map_err(|error| error.to_string())?;
-    agent
-        .base(&mappings, &target.memory)
+    // A handle of glibc's is the file's `struct link_map` (link.h), whose first word is where the file lies.
+    let base = target.memory.word(handle).ok();
+    base.filter(|&base| agent.is_at(base, &target.memory))
         .ok_or_else(|| "its loader did not map the agent".to_owned())
 }
 

@@ -98,7 +98,10 @@ pub fn own_status(name: &str) -> Option<String> {
 
 /// A file whose size the kernel does not tell. It is read by the page, as the kernel gives it out; `fs::read_to_string` takes pieces of
 /// 32 bytes. A thread stands still while those of thousands of others are read.
-fn read(file: &Path) -> io::Result<String> {
+///
+/// # Errors
+/// Its process has ended, or may not be looked at.
+pub fn read(file: &Path) -> io::Result<String> {
     const PAGE: usize = 4096;
     let (mut file, mut text, mut len) = (File::open(file)?, vec![0; PAGE], 0);
     loop {

@@ -1,6 +1,7 @@
 //! One thread of another process, stopped by ptrace(2).
 
 mod late;
+mod ticks;
 
 use std::fs::File;
 use std::io;
@@ -12,14 +13,12 @@ use crate::arch::registers::Registers;
 use crate::{namespace, process};
 
 pub use late::let_go;
+use ticks::{TICK, Ticking};
 
 /// How long a thread may take to stop, if it is not stuck in the kernel.
 const STOP_LIMIT: Duration = Duration::from_millis(200);
-/// Looks at a thread that are made at once, before the processor is left to others in between.
-const LOOKS: u32 = 200;
-const NAP: Duration = Duration::from_micros(20);
-/// What a nap counts for at most.
-const LONGEST_NAP: Duration = Duration::from_millis(10);
+/// Looks at a thread that are made at once: most calls end within microseconds. Then the processor is left to others.
+const LOOKS: u32 = 20;
 /// The regset of all vector registers (`NT_X86_XSTATE`).
 const VECTORS: usize = 0x202;
 const VECTORS_MAX: usize = 16 << 10;
@@ -185,43 +184,56 @@ impl Tracee {
 
     /// Waits until it stops.
     pub fn wait(&mut self, limit: Duration) -> Stop {
-        self.wait_for(LOOKS, limit)
-    }
-
-    /// The same. `looks` are made at once, before the first nap.
-    fn wait_for(&mut self, looks: u32, limit: Duration) -> Stop {
-        let mut left = limit;
-        for look in 0.. {
-            let mut status = 0;
-            // SAFETY: a local status word.
-            let answer =
-                unsafe { libc::waitpid(self.number, &mut status, libc::__WALL | libc::WNOHANG) };
-            if answer == self.number {
-                let stop = self.stopped_with(status);
-                if !self.holds_stops || stop != Stop::Signal(libc::SIGSTOP) {
-                    return stop;
-                }
-                self.held_stop = true;
-                if self.go(self.how, 0).is_err() {
-                    self.gone = true;
-                    return Stop::Gone;
-                }
-            }
-            if answer < 0 {
-                self.gone = true;
-                return Stop::Gone;
-            }
-            if look >= looks {
-                if left.is_zero() {
-                    return Stop::Late;
-                }
-                let began = Instant::now();
-                std::thread::sleep(NAP);
-                // Where we did not get the processor, or the whole machine stood still, the thread may not have, either.
-                left = left.saturating_sub(began.elapsed().min(LONGEST_NAP));
+        for _ in 0..LOOKS {
+            if let Some(stop) = self.look(libc::WNOHANG) {
+                return stop;
             }
         }
-        unreachable!("the loop has no end")
+        let ticking = Ticking::begin();
+        let mut left = limit;
+        while !left.is_zero() {
+            let began = Instant::now();
+            let stop = match ticking {
+                Some(_) => self.look(0),
+                None => {
+                    std::thread::sleep(TICK / 100);
+                    self.look(libc::WNOHANG)
+                }
+            };
+            if let Some(stop) = stop {
+                return stop;
+            }
+            // Where we did not get the processor, or the whole machine stood still, the thread may not have, either.
+            left = left.saturating_sub(began.elapsed().min(2 * TICK));
+        }
+        self.look(libc::WNOHANG).unwrap_or(Stop::Late)
+    }
+
+    /// Why it stopped, if it has. Waits for that until the next signal, or not at all with `WNOHANG`.
+    fn look(&mut self, how: libc::c_int) -> Option<Stop> {
+        let mut status = 0;
+        // SAFETY: a local status word.
+        let answer = unsafe { libc::waitpid(self.number, &mut status, libc::__WALL | how) };
+        let was_interrupted =
+            answer < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+        if answer == 0 || was_interrupted {
+            return None;
+        }
+        let stop = if answer == self.number {
+            self.stopped_with(status)
+        } else {
+            Stop::Gone
+        };
+        if self.holds_stops && stop == Stop::Signal(libc::SIGSTOP) {
+            self.held_stop = true;
+            if self.go(self.how, 0).is_ok() {
+                return None;
+            }
+            self.gone = true;
+            return Some(Stop::Gone);
+        }
+        self.gone |= stop == Stop::Gone;
+        Some(stop)
     }
 
     fn stopped_with(&mut self, status: i32) -> Stop {

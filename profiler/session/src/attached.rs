@@ -105,16 +105,17 @@ impl Attached {
     }
 
     /// A process that was not looked at yet, or runs another program by now, and has no agent that belongs to this session, oldest first.
-    /// None also where further ones have to wait.
-    pub fn next(&mut self, arena: &Arena) -> Option<i32> {
+    /// None also where further ones have to wait. `drained`: processor time of this thread for draining records so far.
+    pub fn next(&mut self, arena: &Arena, drained: Duration) -> Option<i32> {
+        let worked = || own_time().saturating_sub(drained);
         loop {
             let Some(pace) = &mut self.pace else {
                 // At the beginning all are looked at, and then what they have started.
                 if self.waiting.is_empty() {
                     self.look();
                 }
-                match self.take(arena) {
-                    None => self.pace = Some(Pace::new(self.overhead_max)),
+                match self.take(arena, worked()) {
+                    None => self.pace = Some(Pace::new(self.overhead_max, worked())),
                     found => return found,
                 }
                 continue;
@@ -125,7 +126,7 @@ impl Attached {
                 let used = own_time().saturating_sub(before);
                 self.pace.as_mut()?.looked(Instant::now(), used);
             }
-            return self.take(arena);
+            return self.take(arena, worked());
         }
     }
 
@@ -153,14 +154,14 @@ impl Attached {
         }
     }
 
-    /// The next of them that may be attached to now.
-    fn take(&mut self, arena: &Arena) -> Option<i32> {
+    /// The next of them that may be attached to now. `worked` as in [`Pace::new`].
+    fn take(&mut self, arena: &Arena, worked: Duration) -> Option<i32> {
         let mut at = 0;
         while let Some(&one) = self.waiting.get(at) {
             let is_new = one
                 .program
                 .is_none_or(|file| !self.programs.contains(&file));
-            let may = |pace: &mut Pace| pace.may_attach(Instant::now());
+            let may = |pace: &mut Pace| pace.may_attach(Instant::now(), worked);
             if !is_new && !self.pace.as_mut().is_none_or(may) {
                 at += 1;
                 continue;
@@ -247,7 +248,7 @@ impl Attached {
         let done = work(self);
         let theirs = done.as_ref().map_or(Duration::ZERO, |(_, used)| *used);
         if let Some(pace) = &mut self.pace {
-            pace.spend(Instant::now(), own_time().saturating_sub(before) + theirs);
+            pace.spend(Instant::now(), own_time().saturating_sub(before), theirs);
         }
         done.map(|(result, _)| result)
     }

@@ -165,7 +165,7 @@ impl Session<'_> {
     /// Attaches to what is there and was not looked at yet: the process that was named, and what descends from it. Those without
     /// the interval's functions are left alone.
     fn attach(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
-        while let Some(pid) = self.target.next(&self.records.arena) {
+        while let Some(pid) = self.next_process() {
             let attached = match self.target.announce(pid, &mut self.records.arena) {
                 Ok(Some(program)) => {
                     self.give_verdicts(observer)?;
@@ -184,6 +184,11 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    fn next_process(&mut self) -> Option<i32> {
+        let drained = self.records.duty_cycle.drained();
+        self.target.next(&self.records.arena, drained)
     }
 
     /// Makes the analysis once the cost of a probe is known. A process applies the plan after it has calibrated, or after

@@ -3,9 +3,8 @@
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
-use std::time::Duration;
 
-use super::{Stop, Tracee};
+use super::Tracee;
 
 thread_local! {
     /// Those of this thread, for only the thread that asked may let them go. At its end the kernel does.
@@ -26,9 +25,9 @@ pub(super) fn has(number: i32) -> bool {
 /// Lets those go on that have stopped by now. To be called often, by the thread that has attached to processes.
 pub fn let_go() {
     for mut late in LATE.take() {
-        match late.wait_for(0, Duration::ZERO) {
-            Stop::Late => LATE.with_borrow_mut(|all| all.push(late)),
-            _ => drop(ManuallyDrop::into_inner(late)),
+        match late.look(libc::WNOHANG) {
+            None => LATE.with_borrow_mut(|all| all.push(late)),
+            Some(_) => drop(ManuallyDrop::into_inner(late)),
         }
     }
 }
@@ -36,6 +35,7 @@ pub fn let_go() {
 #[cfg(test)]
 mod tests {
     use std::thread::sleep;
+    use std::time::Duration;
 
     use super::*;
     use crate::process;

@@ -15,6 +15,7 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::profile::Stops;
@@ -112,11 +113,11 @@ impl Target {
         }
     }
 
-    /// A running process to attach to that was not looked at yet.
-    pub fn next(&mut self, arena: &Arena) -> Option<i32> {
+    /// A running process to attach to that was not looked at yet. `drained`: this thread's time for draining records so far.
+    pub fn next(&mut self, arena: &Arena, drained: Duration) -> Option<i32> {
         match &mut self.origin {
             Origin::Launched(_) => None,
-            Origin::Attached(attached) => attached.next(arena),
+            Origin::Attached(attached) => attached.next(arena, drained),
         }
     }
 

@@ -14,7 +14,7 @@ mod recent;
 mod sampling;
 
 use std::sync::atomic::Ordering::Release;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use evenkeel_analysis::profile::SamplingRule;
 use evenkeel_analysis::sums::self_cost::Measured;
@@ -74,6 +74,11 @@ impl DutyCycle {
     /// Runs a drain and measures its processor time.
     pub fn measure<T>(&mut self, drain: impl FnOnce() -> T) -> T {
         self.limiter.measure(drain)
+    }
+
+    /// Processor time of all drains.
+    pub fn drained(&self) -> Duration {
+        self.limiter.drained()
     }
 
     /// The measured slowdown of recorded intervals, if it exceeds `--max-overhead` and is not chance.

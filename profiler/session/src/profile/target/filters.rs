@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_attach::namespace;
+use evenkeel_attach::{namespace, process};
 use evenkeel_wire::{Frozen, RingState};
 
 use crate::arena::Arena;
@@ -82,7 +82,7 @@ impl Filters {
 }
 
 fn filters(pid: i32) -> Option<u32> {
-    counted(&std::fs::read_to_string(namespace::file(pid, "status")).ok()?)
+    counted(&process::read(&namespace::file(pid, "status")).ok()?)
 }
 
 /// How many filters a process has; where the kernel does not count them (before 5.9), whether it has any. Both lines are of one look: a process that

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use evenkeel_attach::namespace;
+use evenkeel_attach::{namespace, process};
 use evenkeel_wire::ARENA_BYTES;
 
 use crate::launch::children;
@@ -34,7 +34,7 @@ pub struct Process {
 impl Process {
     /// The system's view of it, if it may be inspected. `agent`: the agent's file name.
     pub fn read(pid: i32, agent: &str) -> Option<Process> {
-        let maps = fs::read_to_string(namespace::file(pid, "maps")).ok()?;
+        let maps = process::read(&namespace::file(pid, "maps")).ok()?;
         let files: BTreeSet<String> = maps
             .lines()
             .filter_map(|line| Some(line[line.find('/')?..].to_owned()))
@@ -115,7 +115,7 @@ struct Stat(String);
 
 impl Stat {
     fn read(pid: i32) -> Option<Stat> {
-        Some(Stat(fs::read_to_string(namespace::file(pid, "stat")).ok()?))
+        Some(Stat(process::read(&namespace::file(pid, "stat")).ok()?))
     }
 
     /// By its number there, after the name, which may contain any character.
@@ -128,12 +128,12 @@ impl Stat {
 
 /// Address space that a limited process may still take, bytes (setrlimit(2), RLIMIT_AS).
 fn room(pid: i32) -> Option<u64> {
-    let limits = fs::read_to_string(namespace::file(pid, "limits")).ok()?;
+    let limits = process::read(&namespace::file(pid, "limits")).ok()?;
     let limits = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max address space"))?;
     let limit: u64 = limits.split_ascii_whitespace().next()?.parse().ok()?;
-    let sizes = fs::read_to_string(namespace::file(pid, "statm")).ok()?;
+    let sizes = process::read(&namespace::file(pid, "statm")).ok()?;
     let pages: u64 = sizes.split_ascii_whitespace().next()?.parse().ok()?;
     Some(limit.saturating_sub(pages * rustix::param::page_size() as u64))
 }

@@ -131,6 +131,11 @@ impl OverheadLimiter {
         result
     }
 
+    /// Processor time of all drains.
+    pub fn drained(&self) -> Duration {
+        self.draining
+    }
+
     /// By how much longer recorded intervals take, if that is more than allowed and not by chance.
     pub fn told_apart(&self, measured: Measured) -> Option<f64> {
         let error = measured.se.filter(|_| measured.pairs >= PAIRS_ENOUGH)?;
