@@ -39,9 +39,9 @@ impl Drop for Freezer {
     }
 }
 
-/// It cannot be stopped at first, and is profiled once it runs again.
-#[test]
-fn a_process_that_could_not_be_stopped_is_tried_again() {
+/// Attaches to a server while one of its processes is frozen, which `frozen` finds in the server's place. It is thawed once the session
+/// has said that it tries again.
+fn frozen_at_first(frozen: impl Fn(&Working) -> String) {
     if lacks_root("freeze processes") {
         return;
     }
@@ -50,8 +50,7 @@ fn a_process_that_could_not_be_stopped_is_tried_again() {
         return;
     };
     let working = Working::start(own_program("frozen", include_str!("frozen.c")), &[]);
-    let worker = fs::read_to_string(working.place.file("ready")).unwrap();
-    freezer.take(worker.trim());
+    freezer.take(&frozen(&working));
     let options = [
         "--interval",
         "handle_request",
@@ -61,10 +60,10 @@ fn a_process_that_could_not_be_stopped_is_tried_again() {
         "run.json",
     ];
     let session = working.attach(&options).spawn().unwrap();
-    let frozen = freezer.0.join("freezer.state");
+    let state = freezer.0.join("freezer.state");
     let run = finish_hearing(session, move |line| {
         if line.contains("tries it again") {
-            fs::write(&frozen, "THAWED").unwrap();
+            fs::write(&state, "THAWED").unwrap();
         }
     });
     let run = run.ended(0).said(&["tries it again by itself"]);
@@ -74,4 +73,19 @@ fn a_process_that_could_not_be_stopped_is_tried_again() {
     assert!(!warnings.contains("state D"), "{warnings}");
     drop(freezer);
     working.end().ended(0);
+}
+
+/// It cannot be stopped at first, and is profiled once it runs again.
+#[test]
+fn a_process_that_could_not_be_stopped_is_tried_again() {
+    frozen_at_first(|working| {
+        let worker = fs::read_to_string(working.place.file("ready")).unwrap();
+        worker.trim().to_owned()
+    });
+}
+
+/// So is the process that was named.
+#[test]
+fn the_named_process_may_sleep_at_first() {
+    frozen_at_first(|working| working.pid().to_string());
 }

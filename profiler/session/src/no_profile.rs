@@ -121,6 +121,16 @@ pub enum Reason {
         /// Ends that were met so; many more are not counted.
         ends: u64,
     },
+    /// The process that was named could not be attached to.
+    #[error(
+        "the interval {name} was not profiled: {why}. It was tried again and again while the session lasted"
+    )]
+    NotAttached {
+        /// The interval.
+        name: String,
+        /// Why not.
+        why: String,
+    },
     /// The process stands still.
     #[error("the interval {name} never ended while it was profiled: process {number} is stopped (SIGSTOP, or Ctrl-Z in its shell). Continue it (kill -CONT {number}), and profile it then", number = namespace::outer(*.pid))]
     Stopped {

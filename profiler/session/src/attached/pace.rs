@@ -2,8 +2,8 @@
 //!
 //! A server that executes a program for each connection (Postfix, inetd) starts tens of processes a second. Each of
 //! them takes milliseconds of two processes to attach to: the session's, and its own. A probe's cost is no measure of
-//! that, so attaching has an allowance of its own: the part of `--max-overhead` that probes and drains leave, as far as
-//! it is taken from others ([`crate::spare`]). What else the session does is paid from it, too.
+//! that, so attaching has an allowance of its own, the part of `--max-overhead` that probes and drains leave. Only what
+//! is taken from others counts ([`crate::spare`]). What else the session does is paid from it, too.
 //!
 //! The allowance may be overdrawn by one process. So some are attached to however little is allowed, and those that
 //! live long are all attached to in the end.
@@ -132,8 +132,8 @@ mod tests {
     const NONE: Duration = Duration::ZERO;
     const ONE_MS: Duration = Duration::from_millis(1);
 
-    /// Attaches to as many processes as it may from `from_ms` to `to_ms`, each for 8 ms. The session works for `other` in each
-    /// millisecond besides.
+    /// Attaches to as many processes as it may from `from_ms` to `to_ms`, each for 8 ms. In each millisecond the session
+    /// does other work besides, for `other`.
     fn attached(pace: &mut Pace, start: Instant, ms: std::ops::Range<u32>, other: Duration) -> u32 {
         let mut attached = 0;
         for ms in ms {

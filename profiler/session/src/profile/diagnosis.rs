@@ -194,6 +194,9 @@ impl Session<'_> {
         if let Some(reason) = self.boundary_refused(&name) {
             return reason;
         }
+        if let Some(why) = self.target.not_yet() {
+            return Reason::NotAttached { name, why };
+        }
         let pid = self.target.pid();
         let state = evenkeel_attach::process::status(pid, "State").unwrap_or_default();
         if state.starts_with('T') {

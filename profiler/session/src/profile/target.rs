@@ -178,14 +178,14 @@ impl Target {
     /// report must have a warning.
     ///
     /// # Errors
-    /// It is the process that was named: there is no report.
+    /// It is the process that was named, and no later attempt would succeed: there is no report.
     pub fn not_attached(
         &mut self,
         pid: i32,
         why: Refused,
         observer: &mut dyn Observer,
     ) -> Result<(), Error> {
-        if pid == self.pid() {
+        if pid == self.pid() && !why.may_pass() {
             return Err(why.into());
         }
         // A process that has executed a program in between is examined again, as that program.
@@ -208,6 +208,11 @@ impl Target {
             observer.event(&Event::LeftOut { why: &text });
         }
         Ok(())
+    }
+
+    /// Why the process that was named was not attached to up to now.
+    pub fn not_yet(&self) -> Option<String> {
+        self.tried_again.get(&self.pid()).cloned()
     }
 
     /// A warning for each reason for which processes were left out up to now.
