@@ -12,6 +12,7 @@ use crate::arena::{self, Arena};
 use crate::jvm::{library_waits, stack, switches};
 use crate::verdict::is_over;
 use crate::{bound, boundaries, code_state, join, next, plan, rings, signals, threads};
+use evenkeel_patch::kernel;
 use evenkeel_patch::thread::{OpenInterval, Thread};
 use evenkeel_patch::writing;
 
@@ -29,11 +30,24 @@ enum Answer {
 static PREPARED: AtomicBool = AtomicBool::new(false);
 
 /// Joins the session whose arena `descriptor` leads to; [`evenkeel_poll`] then applies its plan. `memory` is `/proc/self/mem` of this process,
-/// where it may not open that itself; otherwise negative.
+/// where it may not open that itself; otherwise negative. Whatever comes of it, the `count` descriptors at `handed` are closed, which
+/// were made to bring it here: each of them would be a further call that the thread stands still for.
+///
+/// # Safety
+/// There are so many numbers at `handed`.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_attach(descriptor: i32, memory: i32) -> u32 {
+pub unsafe extern "C" fn evenkeel_attach(
+    descriptor: i32,
+    memory: i32,
+    handed: *const i32,
+    count: usize,
+) -> u32 {
     threads::notice_fork();
-    attach(descriptor, memory) as u32
+    let answer = attach(descriptor, memory);
+    // SAFETY: by the contract.
+    let handed = unsafe { core::slice::from_raw_parts(handed, count) };
+    handed.iter().copied().for_each(kernel::close);
+    answer as u32
 }
 
 /// Looks at the plan, as every beginning of an interval does: applies what is new, takes the hooks out if the session is over.

@@ -13,7 +13,7 @@ use object::{LittleEndian, Object, ObjectSymbol};
 use crate::arch::registers::Registers;
 use crate::error::Refused;
 use crate::files::Mapped;
-use crate::handover::hand_over;
+use crate::handover::{close, hand_over};
 use crate::loader_lock;
 use crate::permission::{self, not_permitted};
 use crate::process::{self, AGENT, Mapping, is_agent};
@@ -230,26 +230,38 @@ fn join(
     if base.is_none() {
         descriptors.push(agent.file.as_raw_fd());
     }
-    let there = hand_over(visit, target.pid, &descriptors)?;
-    let memory = memory.map_or(NONE, |_| there[1]);
-    let attached = base
-        .map_or_else(|| load(visit, target, agent, there[there.len() - 1]), Ok)
-        .and_then(|base| attach(visit, target, agent, base, [there[0], memory]));
-    for descriptor in there {
-        visit.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0])?;
+    let handed = hand_over(visit, target.pid, &descriptors)?;
+    let memory = memory.map_or(NONE, |_| handed[1]);
+    let loaded = base.map_or_else(
+        || load(visit, target, agent, handed[descriptors.len() - 1]),
+        Ok,
+    );
+    match loaded {
+        Ok(base) => attach(visit, target, agent, base, (memory, &handed)),
+        Err(why) => {
+            close(visit, &handed);
+            Err(why)
+        }
     }
-    attached
 }
 
+/// Calls the agent, which closes what was `handed` over, the arena first.
 fn attach(
     visit: &mut Visit<'_>,
     target: &Target,
     agent: &AgentFile,
     base: u64,
-    [arena, memory]: [i32; 2],
+    (memory, handed): (i32, &[i32]),
 ) -> Result<(), String> {
-    let arguments = [arena as u64, memory as u64, 0, 0, 0, 0];
-    let answer = visit.call(base + agent.attach, arguments)?;
+    let at = visit.data();
+    let numbers: Vec<u8> = handed
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect();
+    let written = visit.memory().write(at, &numbers);
+    written.map_err(|error| error.to_string())?;
+    let [arena, memory, count] = [handed[0] as u64, memory as u64, handed.len() as u64];
+    let answer = visit.call(base + agent.attach, [arena, memory, at, count, 0, 0])?;
     match answer as u32 {
         0 => {}
         1 => return Err(no_memory(target.pid)),

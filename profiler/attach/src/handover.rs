@@ -11,7 +11,8 @@ use crate::visit::Visit;
 const MESSAGE_BYTES: u64 = 56;
 const CONTROL_BYTES: usize = 16 + 4 * DESCRIPTORS_MAX;
 
-/// Hands `descriptors` to the process `pid`; their numbers there, in the same order.
+/// Hands `descriptors` to the process `pid`. Their numbers there, in the same order, and behind them those of the two sockets: all are to
+/// be closed.
 pub fn hand_over(
     visit: &mut Visit<'_>,
     pid: i32,
@@ -33,10 +34,21 @@ pub fn hand_over(
             "descriptors cannot be handed to it ({error}); Linux 5.6 or newer is needed"
         )),
     };
-    for socket in [there, here] {
-        visit.system_call(libc::SYS_close, [socket, 0, 0, 0, 0])?;
+    let sockets = [there as i32, here as i32];
+    match received {
+        Ok(numbers) => Ok(numbers.into_iter().chain(sockets).collect()),
+        Err(why) => {
+            close(visit, &sockets);
+            Err(why)
+        }
     }
-    received
+}
+
+/// Closes descriptors of the process.
+pub fn close(visit: &mut Visit<'_>, numbers: &[i32]) {
+    for &number in numbers {
+        let _ = visit.system_call(libc::SYS_close, [number as u64, 0, 0, 0, 0]);
+    }
 }
 
 fn receive(visit: &mut Visit<'_>, socket: u64, count: usize) -> Result<Vec<i32>, String> {
