@@ -1,18 +1,29 @@
 #!/bin/bash
 # Figure 3.1 of the dissertation in small: the queue's share of the variance of VoltDB's procedures falls with more sites.
 #
-#   scripts/jvm/voltdb.sh [SITES..]     1 2 4 8
+#   scripts/jvm/voltdb.sh [--json] [--with PROGRAM] [SITES..]     1 2 4 8
 #
 # A procedure keeps its site for 10 ms on average, exponentially distributed, and 120 arrive a second at random times.
 # So one site is overloaded, and two carry them. The procedure sleeps, so that the result does not depend on the
 # processors. Prints a line for each number of sites: the queue's share of the variance by the preset voltdb, the mean
-# latency there, and what the client saw. EVENKEEL=PROGRAM names another build than target/release/evenkeel.
+# latency there, and what the client saw; with --json all of it as one list. PROGRAM is another build than
+# target/release/evenkeel.
 #
 # VoltDB 10.1.1 needs a JDK 11 or 17 (JAVA_HOME), and the ports 21211 to 21212, 3021 and 7181 of the loopback device.
 set -eu
 
 here=$(cd "$(dirname "$0")/../.." && pwd)
-evenkeel="${EVENKEEL:-$here/target/release/evenkeel}"
+evenkeel="$here/target/release/evenkeel"
+json=""
+while [ $# -gt 0 ]; do
+    case "$1" in
+    --json) json=yes ;;
+    --with) evenkeel=$(realpath "$2") && shift ;;
+    -*) echo "usage: scripts/jvm/voltdb.sh [--json] [--with PROGRAM] [SITES..]" >&2 && exit 2 ;;
+    *) break ;;
+    esac
+    shift
+done
 java="${JAVA_HOME:-/usr/lib/jvm/java-17-openjdk-amd64}/bin"
 rate=120
 mean_us=10000
@@ -94,15 +105,22 @@ XML
         exit 1
     }
     wait "$client" || true
-    python3 - "$scratch/run.json" "$1" "$(tail -n 1 "$scratch/client.log")" <<'PYTHON'
+    python3 - "$scratch/run.json" "$1" "$(tail -n 1 "$scratch/client.log")" "$json" >>"$scratch/lines" <<'PYTHON'
 import json, sys
 profile = json.load(open(sys.argv[1]))
 # A site that works for other procedures first lets this one wait for its turn.
-waits = ("queued", "waiting for its turn")
-queued = sum(finding["share"] for finding in profile["findings"] if finding["function"] in waits)
-print(f"{sys.argv[2]} sites: queue {100 * queued:.1f} % of the variance of {profile['intervals']} procedures, mean {profile['mean_ns'] / 1e6:.2f} ms, "
-      f"standard deviation {profile['sd_ns'] / 1e6:.2f} ms; the client: {sys.argv[3]}")
+queued = [finding for finding in profile["findings"] if finding["function"] in ("queued", "waiting for its turn")]
+share = sum(finding["share"] for finding in queued)
+if sys.argv[4]:
+    print(json.dumps({
+        "sites": int(sys.argv[2]), "queue_share": share, "queue_share_se": sum(finding["se"] for finding in queued),
+        "intervals": profile["intervals"], "mean_ms": profile["mean_ns"] / 1e6, "variance_ms2": profile["variance_ns2"] / 1e12,
+        "p99_ms": profile["percentiles_ns"]["p99"] / 1e6}))
+else:
+    print(f"{sys.argv[2]} sites: queue {100 * share:.1f} % of the variance of {profile['intervals']} procedures, mean {profile['mean_ns'] / 1e6:.2f} ms, "
+          f"standard deviation {profile['sd_ns'] / 1e6:.2f} ms; the client: {sys.argv[3]}")
 PYTHON
+    [ -n "$json" ] || tail -n 1 "$scratch/lines"
     kill "$server"
     wait "$server" 2>/dev/null || true
     server=""
@@ -112,3 +130,4 @@ PYTHON
 for sites in "$@"; do
     run "$sites"
 done
+[ -z "$json" ] || python3 -c 'import json, sys; print(json.dumps([json.loads(line) for line in sys.stdin]))' <"$scratch/lines"

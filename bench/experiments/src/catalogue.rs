@@ -6,7 +6,7 @@ use crate::experiment::Experiment;
 use crate::measured::{
     self, engines, logging, memory, modifications, remaining, schedules, workers,
 };
-use crate::profiled::{self, apache, servers, trees};
+use crate::profiled::{self, apache, servers, trees, voltdb};
 use crate::simulated::{
     delay_factor, exclusive, hybrid, latency, size_error, skew, throughput, waiters,
 };
@@ -26,6 +26,7 @@ const PARTS: [&[Experiment]; 8] = [
     &[vats::EXPERIMENT],
     &[
         workers::EXPERIMENT,
+        voltdb::EXPERIMENT,
         remaining::EXPERIMENT,
         schedules::ALGORITHMS,
         memory::EXPERIMENT,
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn quick_is_under_half_an_hour() {
         let all: Duration = all().map(|one| (one.takes)(Effort::Quick)).sum();
-        assert!(all < Duration::from_secs(25 * 60), "{all:?}");
+        assert!(all < Duration::from_secs(27 * 60), "{all:?}");
     }
 
     #[test]

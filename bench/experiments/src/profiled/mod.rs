@@ -6,6 +6,7 @@ pub mod naive;
 pub mod overhead;
 pub mod servers;
 pub mod trees;
+pub mod voltdb;
 
 use std::time::Duration;
 
