@@ -133,6 +133,20 @@ Require valid-user
     for _ in 1 2; do load repeat ask /small.txt 0.005; done
     load repeat ask /private/small.txt 0.2 Authorization 'Basic dXNlcjpwYXNzd29yZA=='
     ;;
+users)
+    start 'auth_basic authn_core authn_file authz_user' "<Location /private>
+AuthType Basic
+AuthName private
+AuthUserFile $work/users
+Require valid-user
+</Location>"
+    mkdir -p "$work/html/private"
+    echo small >"$work/html/private/small.txt"
+    { seq -f 'user%.0f:$apr1$salt$hash' 200000; htpasswd -nbm user password; } >"$work/users"
+    chmod -R a+rX "$work"
+    for _ in 1 2; do load repeat ask /small.txt 0.005; done
+    load repeat ask /private/small.txt 0.2 Authorization 'Basic dXNlcjpwYXNzd29yZA=='
+    ;;
 compression)
     start 'deflate filter' 'SetOutputFilter DEFLATE
 DeflateCompressionLevel 9'
@@ -174,6 +188,26 @@ Require all granted
     chmod -R a+rX "$work/html"
     for _ in 1 2; do load repeat ask /small.txt 0.005; done
     load repeat ask /a/b/c/d/e/f/g/h/small.txt 0.02
+    ;;
+includes)
+    # A page with the output of a program in it.
+    start 'include filter mime cgi' 'TypesConfig /etc/mime.types
+Options +Includes
+AddType text/html .shtml
+AddOutputFilter INCLUDES .shtml'
+    echo '<!--#exec cmd="sleep 0.1; echo ok" -->' >"$work/html/page.shtml"
+    chmod -R a+rX "$work/html"
+    for _ in 1 2; do load repeat ask /small.txt 0.01; done
+    load repeat ask /page.shtml 0.3
+    ;;
+listing)
+    start 'autoindex dir' 'Options Indexes
+IndexOptions FancyIndexing'
+    mkdir "$work/html/many"
+    (cd "$work/html/many" && seq -f 'file%.0f' 8000 | xargs touch)
+    chmod -R a+rX "$work/html"
+    for _ in 1 2; do load repeat ask /small.txt 0.01; done
+    load repeat ask /many/ 0.3
     ;;
 sending)
     start '' ''
