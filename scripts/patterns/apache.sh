@@ -19,7 +19,7 @@ ErrorLog $work/error.log
 Mutex file:$work default
 User www-data
 Group www-data"
-        for module in mpm_prefork authz_core $1; do echo "LoadModule ${module}_module $modules/mod_$module.so"; done
+        for module in "${mpm:-mpm_prefork}" authz_core $1; do echo "LoadModule ${module}_module $modules/mod_$module.so"; done
         echo "Listen 127.0.0.1:$port
 DocumentRoot $work/html
 $lines"
@@ -199,6 +199,26 @@ AddOutputFilter INCLUDES .shtml'
     chmod -R a+rX "$work/html"
     for _ in 1 2; do load repeat ask /small.txt 0.01; done
     load repeat ask /page.shtml 0.3
+    ;;
+pool)
+    # Threads of one process share two connections to a back end.
+    mpm=mpm_worker
+    upstream=$(free_port)
+    load python3 -c 'import http.server, sys, time
+class Slow(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        time.sleep(0.03)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Slow).serve_forever()' "$upstream"
+    start 'proxy proxy_http' "StartServers 1
+ServerLimit 1
+ThreadsPerChild 25
+MaxRequestWorkers 25
+ProxyPass /slow http://127.0.0.1:$upstream/ max=2 acquire=3000"
+    for _ in 1 2 3 4 5; do load repeat ask /slow/page 0.05; done
     ;;
 listing)
     start 'autoindex dir' 'Options Indexes

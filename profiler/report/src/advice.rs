@@ -149,7 +149,10 @@ impl Pattern {
     /// Whether a finding of this profile is one of these.
     pub fn fits(&self, profile: &Profile, finding: &Finding) -> bool {
         let caller = finding.called_by.as_deref();
-        let is_any = self.functions.is_empty() && !self.within.is_empty();
+        // Time without a processor is no work of those that led to it.
+        let is_any = self.functions.is_empty()
+            && !self.within.is_empty()
+            && finding.kind != Kind::Preempted;
         (is_any || has(&self.functions, &finding.function))
             && (self.called_by.is_empty()
                 || caller.is_some_and(|caller| has(&self.called_by, caller)))
@@ -450,6 +453,25 @@ mod tests {
             ..free
         };
         assert_eq!(name(&held), wait);
+    }
+
+    #[test]
+    fn time_without_a_processor_is_not_what_led_to_it() {
+        let server = server_of("apache2").unwrap();
+        let finding = |function: &str, kind| Finding {
+            function: function.to_owned(),
+            kind,
+            paths: vec![format!("request > proxy_run_scheme_handler > {function}")],
+            ..Finding::default()
+        };
+        let name = |finding: &Finding| {
+            let pattern = server.pattern(&Profile::default(), finding).unwrap();
+            pattern.name.clone()
+        };
+        let back_end = finding("poll", Kind::Socket);
+        assert_eq!(name(&back_end), "slow back end");
+        let runnable = finding("waiting for a CPU", Kind::Preempted);
+        assert_eq!(name(&runnable), "processors");
     }
 
     #[test]
