@@ -150,9 +150,8 @@ impl Pattern {
     pub fn fits(&self, profile: &Profile, finding: &Finding) -> bool {
         let caller = finding.called_by.as_deref();
         // Time without a processor is no work of those that led to it.
-        let is_any = self.functions.is_empty()
-            && !self.within.is_empty()
-            && finding.kind != Kind::Preempted;
+        let is_any =
+            self.functions.is_empty() && !self.within.is_empty() && finding.kind != Kind::Preempted;
         (is_any || has(&self.functions, &finding.function))
             && (self.called_by.is_empty()
                 || caller.is_some_and(|caller| has(&self.called_by, caller)))
