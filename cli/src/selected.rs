@@ -22,7 +22,7 @@ pub struct Selected {
 }
 
 impl Selected {
-    /// `preset` and `interval` as typed. Without either, a program with a preset has that preset's first interval.
+    /// `preset` and `interval` as typed. Without a preset, a program that has one has its intervals, and the first if none is typed.
     ///
     /// # Errors
     /// There is no such preset, or no interval.
@@ -45,9 +45,10 @@ impl Selected {
             (None, Some(name)) => Some(Preset::named(name)?),
             _ => None,
         };
-        let implied = match (preset, interval) {
-            (None, None) => of_program(subject),
-            _ => None,
+        let has_it = |preset: &&Preset| preset.interval(interval).is_some();
+        let implied = match preset {
+            None => of_program(subject).filter(has_it),
+            Some(_) => None,
         };
         let preset = typed.or(implied);
         let known = preset.and_then(|preset| Some((preset, preset.interval(interval)?)));
@@ -74,15 +75,18 @@ impl Selected {
     /// What was chosen that nobody asked for.
     pub fn notice(&self) -> Option<String> {
         let preset = self.implied?;
-        let names: Vec<&str> = preset.intervals.iter().map(|known| known.name).collect();
-        let (first, others) = names.split_first()?;
-        let others = match others {
+        let IntervalSelector::Preset(_, chosen) = self.selector else {
+            return None;
+        };
+        let names = preset.intervals.iter().map(|known| known.name);
+        let others: Vec<&str> = names.filter(|&name| name != chosen.name).collect();
+        let others = match &others[..] {
             [] => String::new(),
             others => format!(" (it has others: {})", others.join(", ")),
         };
         Some(format!(
-            "--preset {} fits this program; the interval is --interval {first}{others}",
-            preset.name
+            "--preset {} fits this program; the interval is --interval {}{others}",
+            preset.name, chosen.name
         ))
     }
 }
@@ -120,6 +124,17 @@ mod tests {
         // This process is not a server.
         let ourselves = Subject::Process(std::process::id() as i32);
         assert!(Selected::of(None, None, &ourselves).is_err());
+    }
+
+    #[test]
+    fn another_interval_of_the_program_s_preset_needs_its_name_alone() {
+        let selected = of("/usr/bin/redis-server", None, Some("turn")).unwrap();
+        let notice = selected.notice().unwrap();
+        let words = "the interval is --interval turn (it has others: command)";
+        assert!(notice.ends_with(words), "{notice}");
+        let function = of("/usr/bin/redis-server", None, Some("processCommand")).unwrap();
+        assert!(matches!(function.selector, IntervalSelector::Spec(_)));
+        assert!(function.notice().is_none());
     }
 
     #[test]

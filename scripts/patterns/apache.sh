@@ -19,7 +19,7 @@ ErrorLog $work/error.log
 Mutex file:$work default
 User www-data
 Group www-data"
-        for module in mpm_prefork authz_core $1; do echo "LoadModule ${module}_module $modules/mod_$module.so"; done
+        for module in "${mpm:-mpm_prefork}" authz_core $1; do echo "LoadModule ${module}_module $modules/mod_$module.so"; done
         echo "Listen 127.0.0.1:$port
 DocumentRoot $work/html
 $lines"
@@ -133,6 +133,20 @@ Require valid-user
     for _ in 1 2; do load repeat ask /small.txt 0.005; done
     load repeat ask /private/small.txt 0.2 Authorization 'Basic dXNlcjpwYXNzd29yZA=='
     ;;
+users)
+    start 'auth_basic authn_core authn_file authz_user' "<Location /private>
+AuthType Basic
+AuthName private
+AuthUserFile $work/users
+Require valid-user
+</Location>"
+    mkdir -p "$work/html/private"
+    echo small >"$work/html/private/small.txt"
+    { seq -f 'user%.0f:$apr1$salt$hash' 200000; htpasswd -nbm user password; } >"$work/users"
+    chmod -R a+rX "$work"
+    for _ in 1 2; do load repeat ask /small.txt 0.005; done
+    load repeat ask /private/small.txt 0.2 Authorization 'Basic dXNlcjpwYXNzd29yZA=='
+    ;;
 compression)
     start 'deflate filter' 'SetOutputFilter DEFLATE
 DeflateCompressionLevel 9'
@@ -174,6 +188,46 @@ Require all granted
     chmod -R a+rX "$work/html"
     for _ in 1 2; do load repeat ask /small.txt 0.005; done
     load repeat ask /a/b/c/d/e/f/g/h/small.txt 0.02
+    ;;
+includes)
+    # A page with the output of a program in it.
+    start 'include filter mime cgi' 'TypesConfig /etc/mime.types
+Options +Includes
+AddType text/html .shtml
+AddOutputFilter INCLUDES .shtml'
+    echo '<!--#exec cmd="sleep 0.1; echo ok" -->' >"$work/html/page.shtml"
+    chmod -R a+rX "$work/html"
+    for _ in 1 2; do load repeat ask /small.txt 0.01; done
+    load repeat ask /page.shtml 0.3
+    ;;
+pool)
+    # Threads of one process share two connections to a back end.
+    mpm=mpm_worker
+    upstream=$(free_port)
+    load python3 -c 'import http.server, sys, time
+class Slow(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        time.sleep(0.03)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Slow).serve_forever()' "$upstream"
+    start 'proxy proxy_http' "StartServers 1
+ServerLimit 1
+ThreadsPerChild 25
+MaxRequestWorkers 25
+ProxyPass /slow http://127.0.0.1:$upstream/ max=2 acquire=3000"
+    for _ in 1 2 3 4 5; do load repeat ask /slow/page 0.05; done
+    ;;
+listing)
+    start 'autoindex dir' 'Options Indexes
+IndexOptions FancyIndexing'
+    mkdir "$work/html/many"
+    (cd "$work/html/many" && seq -f 'file%.0f' 8000 | xargs touch)
+    chmod -R a+rX "$work/html"
+    for _ in 1 2; do load repeat ask /small.txt 0.01; done
+    load repeat ask /many/ 0.3
     ;;
 sending)
     start '' ''

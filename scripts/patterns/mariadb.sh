@@ -118,6 +118,15 @@ trigger)
     sql d -e 'create trigger sums after insert on o for each row set @sum = (select sum(n) from t where id between new.n and if(new.n % 20 = 0, 20000, new.n))'
     clients 3 'insert into o (n) values (%);'
     ;;
+table-lock)
+    # A report reads a table whose engine locks it as a whole. A change waits for it, and all others wait behind the change.
+    start
+    sql d -e 'create table o (id int primary key, n int, pad char(60)) engine = MyISAM'
+    sql d -e "insert into o select seq, seq, 'x' from seq_1_to_400000"
+    report() { sql d -e 'select count(*) from o where sha2(concat(pad, n), 256) like "00000%"'; sleep 1.5; }
+    load repeat report
+    clients 3 'select n from o where id = %;' 'update o set n = n + 1 where id = %;' 0.02
+    ;;
 general-log)
     slow_messages 0.4 1
     chown mysql "$messages"
@@ -212,6 +221,16 @@ old-versions)
     load repeat change
     load repeat report
     clients 2 'select n from t where id = %;'
+    ;;
+purge)
+    # A queue whose rows are deleted, and a transaction that stays open.
+    start --innodb-flush-log-at-trx-commit=0
+    sql d -e "create table o (id int auto_increment primary key, pad char(50)); insert into o (pad) select 'x' from seq_1_to_800000"
+    hold() { printf '%s\n' 'start transaction with consistent snapshot; select n from t where id = 1;' '\! sleep 600' 'commit;' | sql d; }
+    load hold
+    sleep 1
+    sql d -e 'delete from o where id < 799000'
+    clients 3 'select n from t where id = %;' 'select id from o order by id limit 1;' 0.02
     ;;
 plan-work)
     # The same statement for many rows and for few.

@@ -43,6 +43,22 @@ upstream)
     ask_slow() { curl -s "http://127.0.0.1:$port/slow/[1-200]" >/dev/null; }
     for _ in 1 2 3 4; do load repeat ask_slow; done
     ;;
+dead-upstream)
+    # One of two servers takes no connections: its queue is full.
+    start_upstream 0.002
+    dead=$(free_port)
+    load python3 -c 'import socket, sys, time
+address = ("127.0.0.1", int(sys.argv[1]))
+server = socket.create_server(address, backlog=0)
+clients = [socket.socket() for _ in range(4)]
+for one in clients:
+    one.setblocking(False)
+    one.connect_ex(address)
+time.sleep(1000)' "$dead"
+    start "location /page { proxy_pass http://both; proxy_connect_timeout 1s; }" \
+        "upstream both { server 127.0.0.1:$upstream; server 127.0.0.1:$dead max_fails=0; }"
+    for _ in 1 2 3 4; do load repeat ask /page 0.02; done
+    ;;
 disk)
     start 'sendfile on;'
     for file in $(seq 8); do head -c 48M /dev/urandom >"$work/html/large$file.bin"; done
@@ -97,6 +113,11 @@ error-log)
     slow_messages 0.1 0.3
     start "error_log $messages info;"
     for _ in 1 2 3; do load repeat ask "/missing/$(printf '%01000d' 1)" 0.002; done
+    ;;
+access-log)
+    slow_messages 0.1 0.3
+    start "access_log $messages;"
+    for _ in 1 2 3; do load repeat ask "/small.txt?$(printf '%01000d' 1)" 0.002; done
     ;;
 encryption)
     openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null

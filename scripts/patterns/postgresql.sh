@@ -98,6 +98,13 @@ jit)
         '\else' 'set jit = off;' 'select 1;' 'reset jit;' '\endif' >"$work/load.sql"
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
     ;;
+parallel)
+    # Workers for a statement that is short.
+    start primary 5432 'parallel_setup_cost = 0' 'parallel_tuple_cost = 0' 'min_parallel_table_scan_size = 0' 'max_parallel_workers_per_gather = 4'
+    sql -c 'create table t (id int primary key, n int)' -c 'insert into t select g, g from generate_series(1, 20000) g' -c 'vacuum analyze t' >/dev/null
+    printf '%s\n' '\set id random(1, 20000)' '\set far random(1, 20)' '\if :far = 1' 'select count(*) from t where n % 7 = 3;' '\else' 'select n from t where id = :id;' '\endif' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
 planning)
     start primary 5432 'join_collapse_limit = 10'
     tables=$(seq 2 9 | sed 's/.*/ join t& using (id)/' | tr -d '\n')
@@ -214,6 +221,27 @@ foreign-key)
         -c 'insert into parent select g from generate_series(1, 100000) g' -c 'insert into child select g, 1 + g % 100 from generate_series(1, 200000) g' -c 'vacuum analyze'
     printf '%s\n' '\set id random(1000, 100000)' '\set far random(1, 20)' '\if :far = 1' 'delete from parent where id = :id;' '\else' 'select * from parent where id = :id;' '\endif' >"$work/load.sql"
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+referred-row)
+    # A session locks a row while its client does something else, and rows that refer to it are written.
+    start primary 5432
+    sql -c 'create table account (id int primary key)' -c 'create table entry (id bigserial primary key, account int references account)' \
+        -c 'insert into account select g from generate_series(1, 1000) g'
+    stall() { idle 'select * from account where id <= 100 for update;' 0.3 >/dev/null; sleep 0.7; }
+    load repeat stall
+    printf '%s\n' '\set id random(1, 1000)' 'insert into entry (account) values (:id);' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 4 -R 60 -T 600
+    ;;
+partitions)
+    # A generic plan locks all partitions, and leaves all but one of them out.
+    start primary 5432 'plan_cache_mode = force_generic_plan' 'max_locks_per_transaction = 2000'
+    sql -c 'create table s (id int primary key)' -c 'insert into s select g from generate_series(1, 1000) g' -c 'create table m (id int, day int) partition by range (day)'
+    for day in $(seq 1600); do echo "create table m$day partition of m for values from ($day) to ($day + 1);"; done | sql
+    sql -c 'insert into m select g, 1 + g % 1600 from generate_series(1, 40000) g' -c 'analyze' >/dev/null
+    printf '%s\n' '\set id random(1, 40000)' '\set day random(1, 1600)' 'select id from m where id = :id and day = :day;' >"$work/many.sql"
+    printf '%s\n' '\set id random(1, 1000)' 'select id from s where id = :id;' >"$work/load.sql"
+    chmod -R a+rX "$work"
+    load as "$bin/pgbench" -n -M prepared -f "$work/many.sql@1" -f "$work/load.sql@9" -c 2 -R 100 -T 600
     ;;
 large-values)
     start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB' 'autovacuum = off'

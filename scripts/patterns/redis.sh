@@ -151,6 +151,49 @@ answers)
     load repeat get
     clients 6
     ;;
+transaction)
+    start 1000
+    run() {
+        python3 -c 'import socket, sys, time
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+answers = s.makefile("rb")
+while True:
+    s.sendall(b"MULTI\r\n" + b"".join(b"INCR counter:%d\r\n" % (i % 1000) for i in range(20000)) + b"EXEC\r\n")
+    for _ in range(2 + 20000 + 20000):  # OK, QUEUED for each, and the array of numbers
+        answers.readline()
+    time.sleep(0.5)' "$port"
+    }
+    load repeat run
+    clients 6
+    ;;
+scan)
+    start 500000
+    scan() { redis scan 0 match 'nothing*' count 400000; sleep 0.5; }
+    load repeat scan
+    clients 6
+    ;;
+stream)
+    start 1000
+    each 100000 "redis.call('xadd', 'stream', '*', 'field', 'value')"
+    range() { redis xrange stream - + >/dev/null; sleep 0.5; }
+    load repeat range
+    clients 6
+    ;;
+near)
+    start 1000
+    each 200000 "redis.call('geoadd', 'places', i % 3600 / 10 - 180, i % 1600 / 10 - 80, i)"
+    search() { redis geosearch places fromlonlat 0 0 byradius 9000 km asc count 10; sleep 0.5; }
+    load repeat search
+    clients 6
+    ;;
+other)
+    # A command that no other pattern knows.
+    start 1000
+    each 300000 "redis.call('rpush', 'list', 'element:' .. i)"
+    copy() { redis copy list copied replace; sleep 0.5; }
+    load repeat copy
+    clients 6
+    ;;
 *)
     unknown
     ;;

@@ -122,3 +122,10 @@ fn a_distribution_s_mariadb_is_readable() {
     ];
     assert_readable("mariadb", Path::new("/usr/sbin/mariadbd"), &names);
 }
+
+/// The distribution's server has no symbols of static functions. Patterns of advice need these names.
+#[test]
+fn a_distribution_s_nginx_is_readable() {
+    let names = ["ngx_http_log_handler", "ngx_http_upstream_connect"];
+    assert_readable("nginx", Path::new("/usr/sbin/nginx"), &names);
+}

@@ -5,8 +5,8 @@
 //! they do. The first pattern that fits wins. Else it is the first that fits another function on the finding's path (`along_path.rs`), or
 //! its classes. General patterns come last: they say where to look if nothing special is known. Without one a finding has no advice. Names are compared without parameters and the compiler's endings.
 //!
-//! A pattern is of the functions' own work, unless it has `waits`, or names kinds of time. What other threads do is no work of the
-//! function that waits for them.
+//! A pattern is of the functions' own work, unless it has `waits` or `waits_only`, or names kinds of time. What other threads do is no
+//! work of the function that waits for them.
 
 mod along_path;
 
@@ -97,6 +97,9 @@ pub struct Pattern {
     /// It may be a wait.
     #[serde(default)]
     pub waits: bool,
+    /// It is a wait, and its calls are not so short that they are work alone.
+    #[serde(default)]
+    pub waits_only: bool,
     /// With waits followed: holders of these names have `HELD_MIN` of the time.
     #[serde(default)]
     pub held_by: Vec<String>,
@@ -130,6 +133,9 @@ pub struct Pattern {
 const HELD_MIN: f64 = 0.3;
 /// A finding is a wait if others' time is so much of it.
 const WAITED_MIN: f64 = 0.5;
+/// Shorter calls have not slept: a thread that sleeps is switched out and in again, and another one wakes it. Only for locks that are
+/// held for long: of short waits, many calls without a wait hide the few that have one.
+const SLEEP_NS_MIN: f64 = 5_000.0;
 /// A finding is one of classes if their intervals have this part of its share.
 const OF_CLASSES_MIN: f64 = 0.5;
 /// A finding has remedies from this part of the variance of all intervals on.
@@ -143,7 +149,9 @@ impl Pattern {
     /// Whether a finding of this profile is one of these.
     pub fn fits(&self, profile: &Profile, finding: &Finding) -> bool {
         let caller = finding.called_by.as_deref();
-        let is_any = self.functions.is_empty() && !self.within.is_empty();
+        // Time without a processor is no work of those that led to it.
+        let is_any =
+            self.functions.is_empty() && !self.within.is_empty() && finding.kind != Kind::Preempted;
         (is_any || has(&self.functions, &finding.function))
             && (self.called_by.is_empty()
                 || caller.is_some_and(|caller| has(&self.called_by, caller)))
@@ -166,6 +174,7 @@ impl Pattern {
 
     fn allows(&self, finding: &Finding) -> bool {
         match self.kinds.is_empty() {
+            true if self.waits_only => is_wait(finding) || !is_short(finding),
             true => self.waits || !is_wait(finding),
             false => self.kinds.contains(&finding.kind),
         }
@@ -237,7 +246,6 @@ fn ran(node: &Node, names: &[String]) -> bool {
 
 /// Whether a finding is not its function's own work.
 fn is_wait(finding: &Finding) -> bool {
-    let others: f64 = finding.waits_for.iter().map(|it| it.of_time).sum();
     let waits = matches!(
         finding.kind,
         Kind::Lock
@@ -251,7 +259,18 @@ fn is_wait(finding: &Finding) -> bool {
             | Kind::Helper
             | Kind::Asleep
     );
-    waits || others >= WAITED_MIN
+    let is_free = finding.kind == Kind::Lock && is_short(finding);
+    waits && !is_free || for_others(finding) >= WAITED_MIN
+}
+
+/// The part of a finding's time in which it waits for known holders.
+fn for_others(finding: &Finding) -> f64 {
+    finding.waits_for.iter().map(|it| it.of_time).sum()
+}
+
+/// Whether its calls are too short for a sleep. What was seen in stacks alone has no time, and may be a wait.
+fn is_short(finding: &Finding) -> bool {
+    finding.mean_ns / finding.calls_mean < SLEEP_NS_MIN
 }
 
 /// Whether more intervals are in progress than there are processors. A class of few and long intervals that takes most of the time is
@@ -402,6 +421,57 @@ pub fn add(profile: &mut Profile) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Many locks, of which each was free, take time without a wait.
+    #[test]
+    fn a_lock_that_was_free_is_no_wait() {
+        let server = server_of("postgres").unwrap();
+        let finding = |kind, mean_ns, calls_mean| Finding {
+            function: "LockRelationOid".to_owned(),
+            kind,
+            mean_ns,
+            calls_mean,
+            ..Finding::default()
+        };
+        let name = |finding: &Finding| {
+            let pattern = server.pattern(&Profile::default(), finding).unwrap();
+            pattern.name.clone()
+        };
+        let (many, wait) = ("locks of many tables", "locks of tables");
+        let free = finding(Kind::Lock, 60_000.0, 100.0);
+        assert_eq!(name(&free), many);
+        assert_eq!(name(&finding(Kind::Call, 60_000.0, 100.0)), many);
+        assert_eq!(name(&finding(Kind::Lock, 60_000.0, 1.0)), wait);
+        assert_eq!(name(&finding(Kind::Event, 60_000.0, 100.0)), wait);
+        assert_eq!(name(&finding(Kind::Call, 0.0, 0.0)), wait, "seen only");
+        let held = Finding {
+            waits_for: vec![Holder {
+                of_time: 0.9,
+                ..Holder::default()
+            }],
+            ..free
+        };
+        assert_eq!(name(&held), wait);
+    }
+
+    #[test]
+    fn time_without_a_processor_is_not_what_led_to_it() {
+        let server = server_of("apache2").unwrap();
+        let finding = |function: &str, kind| Finding {
+            function: function.to_owned(),
+            kind,
+            paths: vec![format!("request > proxy_run_scheme_handler > {function}")],
+            ..Finding::default()
+        };
+        let name = |finding: &Finding| {
+            let pattern = server.pattern(&Profile::default(), finding).unwrap();
+            pattern.name.clone()
+        };
+        let back_end = finding("poll", Kind::Socket);
+        assert_eq!(name(&back_end), "slow back end");
+        let runnable = finding("waiting for a CPU", Kind::Preempted);
+        assert_eq!(name(&runnable), "processors");
+    }
 
     #[test]
     fn what_would_help_little_is_not_advised() {

@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn the_head_is_named() {
         let head = Link {
-            role: Some("session outside of its intervals".to_owned()),
+            role: Some("session in no recorded interval".to_owned()),
             idle: Some(IdleInTransaction {
                 for_ns: 1.6e9,
                 since_unix_ns: Some(50_520_120_000_000),

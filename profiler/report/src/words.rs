@@ -347,8 +347,8 @@ pub fn waiting_connections(profile: &Profile) -> String {
     };
     format!(
         "connections waited in the listen queue of {}: in {} of {} looks, {:.1} on average, {} at most. Clients wait there, and no interval \
-         contains it: all workers were busy or held idle connections. More workers, shorter keep-alive or an event-driven server shorten it. \
-         `ss -ltn` shows the queue (Recv-Q)",
+         contains it: all workers were busy or held idle connections, or the server's limit of connections was reached. More workers, a higher \
+         limit, shorter keep-alive or an event-driven server shorten it. `ss -ltn` shows the queue (Recv-Q)",
         queue.address,
         units::percent(queue.waiting_part()),
         units::count(queue.looks),

@@ -81,7 +81,7 @@ impl ThreadRole {
     pub fn name(self) -> &'static str {
         match usize::from(self.0).checked_sub(ThreadRole::FIRST) {
             Some(at) => ROLES.get(at).map_or(OUTSIDE, |(_, name)| name),
-            None if self == ThreadRole::SESSION => "session outside of its intervals",
+            None if self == ThreadRole::SESSION => "session in no recorded interval",
             None => OUTSIDE,
         }
     }
@@ -115,7 +115,7 @@ mod tests {
             ),
             (
                 "postgres: app shop [local] idle in transaction 31",
-                "session outside of its intervals",
+                "session in no recorded interval",
             ),
             ("bio_lazy_free 8", "lazy free thread"),
             ("mariadbd 17", "thread outside of intervals"),

@@ -76,14 +76,16 @@ fn callers(finding: &Finding) -> Vec<(String, Option<String>)> {
     callers.map(|caller| (caller.to_owned(), None)).collect()
 }
 
-/// Whether one of these functions is on each of the finding's paths: as a step, or as the function that has a step's call.
+/// Whether one of these functions is on each of the finding's paths: as a step, or as the function that has a step's call. Or it is inside
+/// of the finding for sure.
 pub(super) fn is_within(finding: &Finding, functions: &[String]) -> bool {
     let is_known = |name: &str| functions.iter().any(|known| known == base(name));
     let has = |path: &String| {
         let mut names = steps(path).into_iter().chain(sites(path));
         names.any(is_known)
     };
-    !finding.paths.is_empty() && finding.paths.iter().all(has)
+    let is_on_paths = !finding.paths.is_empty() && finding.paths.iter().all(has);
+    is_on_paths || inside(finding).iter().any(|(name, _)| is_known(name))
 }
 
 /// The functions that have the calls of a path's steps: the search may have left them out as steps.
@@ -162,6 +164,10 @@ mod tests {
         };
         let scan = others(&shown).next().unwrap();
         assert!(scan.function == "scan" && is_within(&scan, &["check".to_owned()]));
+        assert!(
+            is_within(&shown, &["scan".to_owned()]),
+            "inside of it for sure"
+        );
     }
 
     #[test]

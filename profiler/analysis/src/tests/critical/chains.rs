@@ -87,7 +87,7 @@ fn the_head_of_a_chain_of_three_is_idle_in_transaction() {
             ..Link::default()
         },
         Link {
-            role: Some("session outside of its intervals".into()),
+            role: Some("session in no recorded interval".into()),
             threads: 1,
             thread: Some(NAMES[1].1.into()),
             tid: Some(4711),
