@@ -238,19 +238,12 @@ fn ran(node: &Node, names: &[String]) -> bool {
 /// Whether a finding is not its function's own work.
 fn is_wait(finding: &Finding) -> bool {
     let others: f64 = finding.waits_for.iter().map(|it| it.of_time).sum();
-    let waits = matches!(
-        finding.kind,
-        Kind::Lock
-            | Kind::Io
-            | Kind::Client
-            | Kind::Timer
-            | Kind::Event
-            | Kind::Socket
-            | Kind::Idle
-            | Kind::Others
-            | Kind::Helper
-            | Kind::Asleep
-    );
+    let kind = finding.kind;
+    let waits = kind.is_wait()
+        || matches!(
+            kind,
+            Kind::Idle | Kind::Others | Kind::Helper | Kind::Asleep
+        );
     waits || others >= WAITED_MIN
 }
 
