@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::java::jdks;
-use support::planted_java::{INTERVAL, Running, child, compile, java, measured};
+use support::planted_java::{INTERVAL, Running, child, compiled, java, measured};
 use support::run::{Place, Run, eventually, finish, finish_hearing, has_opened_all, signal};
 
 /// The stages of an interval of the program.
@@ -135,8 +135,7 @@ fn profiled_until_opened(
 #[test]
 fn shares_are_those_that_the_program_measured() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let options = ["--interval", INTERVAL];
         let (profile, run) = profiled_until_opened(&place, &jdk, &options, &[], 2);
         assert_shares(&place, &profile, &run.stderr);
@@ -162,10 +161,9 @@ fn shares_are_those_that_the_program_measured() {
 #[test]
 fn a_running_jvm_is_attached_to_again_and_again() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let running = Running::start(java(&place, &jdk, &[]));
-        let pid = running.child.id().to_string();
+        let pid = running.pid();
         let attach = ["attach", &pid, "--interval", INTERVAL];
         let session = |more: &[&str]| place.evenkeel(attach.iter().chain(more)).spawn().unwrap();
         let profiled = |name: &str| {
@@ -216,8 +214,7 @@ const WAITS: [&str; 4] = [
 #[test]
 fn waits_are_findings_with_the_shares_that_the_program_measured() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let options = ["--interval", "Planted$Waits.handle", "--waits"];
         let (profile, run) = profiled_until_opened(&place, &jdk, &options, &["waits"], 4);
         let all = measured(&place);
@@ -257,10 +254,9 @@ fn find<'a>(node: &'a Value, ending: &str) -> Option<&'a Value> {
 #[test]
 fn what_a_native_method_waits_for_is_below_it() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let running = Running::start(java(&place, &jdk, &["files"]));
-        let pid = running.child.id().to_string();
+        let pid = running.pid();
         let words = ["attach", &pid, "--waits", "--sampling", "all"];
         let words = words
             .into_iter()
@@ -288,8 +284,7 @@ fn what_a_native_method_waits_for_is_below_it() {
 #[test]
 fn the_queue_of_an_executor_has_its_share() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let options = ["--preset", "executor"];
         let (profile, run) = profiled_until_opened(&place, &jdk, &options, &["tasks"], 8);
         let all = measured(&place);
@@ -314,10 +309,9 @@ fn the_queue_of_an_executor_has_its_share() {
 #[test]
 fn intervals_have_classes_by_an_argument() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let running = Running::start(java(&place, &jdk, &["labelled"]));
-        let pid = running.child.id().to_string();
+        let pid = running.pid();
         for (label, slow, quick) in [
             ("text:1", "für später", "at once"),
             ("text:2", "SLOW", "QUICK"),
@@ -352,10 +346,9 @@ fn intervals_have_classes_by_an_argument() {
 #[test]
 fn an_interval_is_a_call_of_any_of_several_methods() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let running = Running::start(java(&place, &jdk, &[]));
-        let pid = running.child.id().to_string();
+        let pid = running.pid();
         let interval = "Planted.throughLambdas|Planted.shared|Nowhere.run";
         let words = ["attach", &pid, "--for", "3s", "--interval", interval];
         let words = words.into_iter().chain(["--json", "run.json"]);
