@@ -6,25 +6,22 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use support::build::{EVENKEEL, program};
-use support::run::{Place, as_nobody, finish, lacks_root};
+use support::run::{Place, Run, as_nobody, finish, lacks_root};
+
+/// Profiles 400 intervals of a program, with these options for the results.
+fn profile(place: &Place, options: &[&str]) -> Run {
+    let program = program("stages");
+    let command = ["--", program.to_str().unwrap(), "400"];
+    let profile = ["profile", "--interval", "run_interval"];
+    place.run([&profile, options, &command].concat())
+}
 
 #[test]
 fn results_that_cannot_be_written() {
     for option in ["-o", "--json", "--html"] {
         let place = Place::new();
         let file = "/no/such/directory/file";
-        let program = program("stages");
-        let words = [
-            "profile",
-            "--interval",
-            "run_interval",
-            option,
-            file,
-            "--",
-            program.to_str().unwrap(),
-            "400",
-        ];
-        let run = place.run(words).ended(2).said(&[file]);
+        let run = profile(&place, &[option, file]).ended(2).said(&[file]);
         // Found out before the run, not after it: the program did not print its line.
         assert_eq!(run.stdout, "", "{option}: {}", run.stderr);
     }
@@ -34,19 +31,7 @@ fn results_that_cannot_be_written() {
 #[test]
 fn one_result_that_cannot_be_written() {
     let place = Place::new();
-    let program = program("stages");
-    let run = place.run([
-        "profile",
-        "--interval",
-        "run_interval",
-        "--json",
-        "/dev/full",
-        "--html",
-        "run.html",
-        "--",
-        program.to_str().unwrap(),
-        "400",
-    ]);
+    let run = profile(&place, &["--json", "/dev/full", "--html", "run.html"]);
     run.ended(2).said(&["/dev/full"]);
     let page = std::fs::read_to_string(place.file("run.html")).unwrap();
     assert!(page.contains("</html>"), "{page}");
@@ -56,17 +41,7 @@ fn one_result_that_cannot_be_written() {
 fn a_full_disk_does_not_end_the_run() {
     // /dev/full takes a file's opening and no byte.
     let place = Place::new();
-    let program = program("stages");
-    let run = place.run([
-        "profile",
-        "--interval",
-        "run_interval",
-        "-o",
-        "/dev/full",
-        "--",
-        program.to_str().unwrap(),
-        "400",
-    ]);
+    let run = profile(&place, &["-o", "/dev/full"]);
     assert!(
         run.stdout.starts_with("stages: 400 intervals"),
         "{}",

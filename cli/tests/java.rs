@@ -4,12 +4,13 @@
 mod support;
 
 use std::io::{BufRead, BufReader};
-use std::time::Instant;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::java::jdks;
-use support::planted_java::{INTERVAL, Running, child, compile, java, measured};
-use support::run::{Place, eventually, finish, finish_hearing, has_opened_all, signal};
+use support::planted_java::{INTERVAL, Running, child, compiled, java, measured};
+use support::run::{Place, Run, eventually, finish, finish_hearing, has_opened_all, signal};
 
 /// The stages of an interval of the program.
 const STAGES: [&str; 5] = [
@@ -96,29 +97,47 @@ fn assert_shares(place: &Place, profile: &Value, said: &str) {
     }
 }
 
+/// The profile of the program from its start until this many seconds after all is opened: the round that was opened last
+/// needs its intervals. All intervals are recorded, so that those of a round are in a row. A replay of the recording
+/// says the same.
+#[track_caller]
+fn profiled_until_opened(
+    place: &Place,
+    jdk: &Path,
+    options: &[&str],
+    arguments: &[&str],
+    seconds: u64,
+) -> (Value, Run) {
+    let program = java(place, jdk, arguments);
+    let mut command = place.evenkeel(["profile", "--sampling", "all"]);
+    command
+        .args(options)
+        .args(["--json", "run.json", "-o", "run.keel", "--"])
+        .arg(program.get_program())
+        .args(program.get_args());
+    let variables = program.get_envs();
+    command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    let enough = place.file("enough");
+    let run = finish_hearing(command.spawn().unwrap(), move |line| {
+        if has_opened_all(line) {
+            std::thread::sleep(Duration::from_secs(seconds));
+            std::fs::write(&enough, "").unwrap();
+        }
+    });
+    let run = run.ended(0);
+    let profile = place.json("run.json");
+    let again = place.run(["report", "--json", "run.keel"]).ended(0);
+    let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
+    assert_eq!(again["tree"], profile["tree"]);
+    (profile, run)
+}
+
 #[test]
 fn shares_are_those_that_the_program_measured() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
-        // All intervals are recorded, so that those of a round are in a row.
-        let mut command = place.evenkeel(["profile", "--interval", INTERVAL, "--sampling", "all"]);
-        command
-            .args(["--json", "run.json", "-o", "run.keel", "--"])
-            .arg(jdk.join("bin/java"))
-            .args(["-XX:+UseSerialGC", "-Xmx64m", "-cp", ".", "Planted"])
-            .env("UNTIL", place.file("enough"))
-            .env("TIMES", place.file("times"));
-        let enough = place.file("enough");
-        let run = finish_hearing(command.spawn().unwrap(), move |line| {
-            if has_opened_all(line) {
-                // The round that was opened last needs its intervals.
-                std::thread::sleep(std::time::Duration::from_secs(2));
-                std::fs::write(&enough, "").unwrap();
-            }
-        });
-        let run = run.ended(0);
-        let profile = place.json("run.json");
+        let place = compiled(&jdk);
+        let options = ["--interval", INTERVAL];
+        let (profile, run) = profiled_until_opened(&place, &jdk, &options, &[], 2);
         assert_shares(&place, &profile, &run.stderr);
         // What is behind interfaces, lambdas and exceptions has its place, by the samples of stacks.
         let recursive = child(&profile["tree"], "recursive").expect("it is there");
@@ -132,10 +151,6 @@ fn shares_are_those_that_the_program_measured() {
         let source = include_str!("java/Planted.java");
         let text = source.lines().nth(line as usize - 1).expect("a line of it");
         assert!(text.contains("recursive(random"), "{text}");
-        // The same from the recording.
-        let again = place.run(["report", "--json", "run.keel"]).ended(0);
-        let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
-        assert_eq!(again["tree"], profile["tree"]);
         run.said(&[
             "the Java virtual machine stood still",
             "native functions below",
@@ -146,10 +161,9 @@ fn shares_are_those_that_the_program_measured() {
 #[test]
 fn a_running_jvm_is_attached_to_again_and_again() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let running = Running::start(java(&place, &jdk, &[]));
-        let pid = running.child.id().to_string();
+        let pid = running.pid();
         let attach = ["attach", &pid, "--interval", INTERVAL];
         let session = |more: &[&str]| place.evenkeel(attach.iter().chain(more)).spawn().unwrap();
         let profiled = |name: &str| {
@@ -200,40 +214,9 @@ const WAITS: [&str; 4] = [
 #[test]
 fn waits_are_findings_with_the_shares_that_the_program_measured() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
-        let interval = "Planted$Waits.handle";
-        let mut command = place.evenkeel(["profile", "--interval", interval, "--waits"]);
-        command
-            .args([
-                "--sampling",
-                "all",
-                "--json",
-                "run.json",
-                "-o",
-                "run.keel",
-                "--",
-            ])
-            .arg(jdk.join("bin/java"))
-            .args([
-                "-XX:+UseSerialGC",
-                "-Xmx64m",
-                "-cp",
-                ".",
-                "Planted",
-                "waits",
-            ])
-            .env("UNTIL", place.file("enough"))
-            .env("TIMES", place.file("times"));
-        let enough = place.file("enough");
-        let run = finish_hearing(command.spawn().unwrap(), move |line| {
-            if has_opened_all(line) {
-                std::thread::sleep(std::time::Duration::from_secs(4));
-                std::fs::write(&enough, "").unwrap();
-            }
-        });
-        let run = run.ended(0);
-        let profile = place.json("run.json");
+        let place = compiled(&jdk);
+        let options = ["--interval", "Planted$Waits.handle", "--waits"];
+        let (profile, run) = profiled_until_opened(&place, &jdk, &options, &["waits"], 4);
         let all = measured(&place);
         let intervals = profiled(&all, &profile);
         let findings = profile["findings"].as_array().expect("a list");
@@ -255,9 +238,6 @@ fn waits_are_findings_with_the_shares_that_the_program_measured() {
             waiter.contains("parked for") && wait["holder"].is_string()
         });
         assert!(parked.is_some(), "{waits:?}");
-        let again = place.run(["report", "--json", "run.keel"]).ended(0);
-        let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
-        assert_eq!(again["tree"], profile["tree"]);
     }
 }
 
@@ -274,10 +254,9 @@ fn find<'a>(node: &'a Value, ending: &str) -> Option<&'a Value> {
 #[test]
 fn what_a_native_method_waits_for_is_below_it() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let running = Running::start(java(&place, &jdk, &["files"]));
-        let pid = running.child.id().to_string();
+        let pid = running.pid();
         let words = ["attach", &pid, "--waits", "--sampling", "all"];
         let words = words
             .into_iter()
@@ -305,31 +284,9 @@ fn what_a_native_method_waits_for_is_below_it() {
 #[test]
 fn the_queue_of_an_executor_has_its_share() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
-        let mut command = place.evenkeel(["profile", "--preset", "executor", "--sampling", "all"]);
-        command
-            .args(["--json", "run.json", "-o", "run.keel", "--"])
-            .arg(jdk.join("bin/java"))
-            .args([
-                "-XX:+UseSerialGC",
-                "-Xmx64m",
-                "-cp",
-                ".",
-                "Planted",
-                "tasks",
-            ])
-            .env("UNTIL", place.file("enough"))
-            .env("TIMES", place.file("times"));
-        let enough = place.file("enough");
-        let run = finish_hearing(command.spawn().unwrap(), move |line| {
-            if has_opened_all(line) {
-                std::thread::sleep(std::time::Duration::from_secs(8));
-                std::fs::write(&enough, "").unwrap();
-            }
-        });
-        let run = run.ended(0);
-        let profile = place.json("run.json");
+        let place = compiled(&jdk);
+        let options = ["--preset", "executor"];
+        let (profile, run) = profiled_until_opened(&place, &jdk, &options, &["tasks"], 8);
         let all = measured(&place);
         let intervals = profiled(&all, &profile);
         // The profile may rest on the first round, in which tasks have no probes yet; the queue is in all.
@@ -346,19 +303,15 @@ fn the_queue_of_an_executor_has_its_share() {
                 run.stderr
             );
         }
-        let again = place.run(["report", "--json", "run.keel"]).ended(0);
-        let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
-        assert_eq!(again["tree"], profile["tree"]);
     }
 }
 
 #[test]
 fn intervals_have_classes_by_an_argument() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let running = Running::start(java(&place, &jdk, &["labelled"]));
-        let pid = running.child.id().to_string();
+        let pid = running.pid();
         for (label, slow, quick) in [
             ("text:1", "für später", "at once"),
             ("text:2", "SLOW", "QUICK"),
@@ -393,10 +346,9 @@ fn intervals_have_classes_by_an_argument() {
 #[test]
 fn an_interval_is_a_call_of_any_of_several_methods() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let running = Running::start(java(&place, &jdk, &[]));
-        let pid = running.child.id().to_string();
+        let pid = running.pid();
         let interval = "Planted.throughLambdas|Planted.shared|Nowhere.run";
         let words = ["attach", &pid, "--for", "3s", "--interval", interval];
         let words = words.into_iter().chain(["--json", "run.json"]);

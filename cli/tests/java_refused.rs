@@ -6,16 +6,15 @@ use std::path::Path;
 
 use support::build::agent;
 use support::java::{jdks, version};
-use support::planted_java::{INTERVAL, Running, child, compile, java};
-use support::run::{Place, finish};
+use support::planted_java::{INTERVAL, Running, child, compiled, java};
+use support::run::finish;
 
 #[test]
 fn unprofilable_methods_are_refused_with_a_remedy() {
     for jdk in jdks() {
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let running = Running::start(java(&place, &jdk, &[]));
-        let pid = running.child.id().to_string();
+        let pid = running.pid();
         let refused = |interval: &str, more: &[&str], said: &[&str]| {
             let words = ["attach", &pid, "--for", "2s", "--interval", interval];
             let run = place.evenkeel(words.iter().chain(more)).spawn().unwrap();
@@ -53,8 +52,7 @@ fn a_command_that_forbids_agents_to_come_later_starts_with_this_one() {
         .iter()
         .flat_map(|jdk| FORBIDDING.map(|option| (jdk, option)))
     {
-        let place = Place::new();
-        compile(&place, jdk);
+        let place = compiled(jdk);
         let words = ["profile", "--for", "3s", "--interval", INTERVAL];
         let words = words.into_iter().chain(["--json", "run.json", "--"]);
         let mut command = place.evenkeel(words);
@@ -75,15 +73,14 @@ fn a_jvm_that_was_started_with_the_agent_need_not_permit_others() {
         .iter()
         .flat_map(|jdk| FORBIDDING.map(|option| (jdk, option)))
     {
-        let place = Place::new();
-        compile(&place, jdk);
+        let place = compiled(jdk);
         let with = |options: &[&str]| {
             let mut command = java(&place, jdk, &[]);
             command.env("JDK_JAVA_OPTIONS", options.join(" "));
             Running::start(command)
         };
         let attach = |running: &Running| {
-            let pid = running.child.id().to_string();
+            let pid = running.pid();
             let words = ["attach", &pid, "--for", "2s", "--interval", INTERVAL];
             finish(place.evenkeel(words).spawn().unwrap())
         };
@@ -111,10 +108,9 @@ fn intervals_on_virtual_threads_are_refused_by_name() {
         if !has_them {
             continue;
         }
-        let place = Place::new();
-        compile(&place, &jdk);
+        let place = compiled(&jdk);
         let running = Running::start(java(&place, &jdk, &["virtual"]));
-        let pid = running.child.id().to_string();
+        let pid = running.pid();
         let words = ["attach", &pid, "--for", "3s", "--interval", INTERVAL];
         let run = finish(place.evenkeel(words).spawn().unwrap()).ended(2);
         run.said(&["on virtual threads", "platform threads"]);

@@ -10,8 +10,7 @@ use std::process::Stdio;
 
 use evenkeel_servers::{Apache, MariaDb, Options, PostgreSql, RunningMariaDb, RunningPostgreSql};
 use support::servers::{
-    Profiled, ProfiledPostgres, Profiler, assert_ends, assert_no_crash, count, installed,
-    postgres_options,
+    Profiled, ProfiledPostgres, ProfiledServer, assert_no_crash, count, installed, postgres_options,
 };
 
 /// The sites that the agents refused would be among these reasons; all others are rules that hold before the start.
@@ -144,17 +143,10 @@ fn mariadb() {
 
     let prepared = MariaDb::prepare(&options).unwrap();
     let interval = "dispatch_command(enum_server_command, THD*, char*, unsigned int, bool)";
-    let profiler = Profiler::start(
-        &prepared.launch(),
-        &["--plant", "every", "--interval", interval],
-    );
-    let server = prepared
-        .adopt()
-        .unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
-    let found = mixed_mariadb(&server);
-    let pid = server.pid().unwrap();
-    let profiled = profiler.interrupt();
-    assert_ends(pid);
+    let every = ["--plant", "every", "--interval", interval];
+    let profiled = ProfiledServer::of(prepared, &every);
+    let found = mixed_mariadb(&profiled.server);
+    let profiled = profiled.finish();
     assert_same(&found, &expected);
     // MariaDB 10.11 for x86-64 has 157,724 calls, 86 % of them direct.
     assert_every_site(&profiled, 100_000);
@@ -234,14 +226,9 @@ fn apache() {
 fn profiled_apache(interval: &str, expected: &[Vec<String>]) -> (Profiled, u64, u64) {
     // So few threads that the profiler has a ring for each from the first request on.
     let prepared = Apache::in_one_process(8).prepare().unwrap();
-    let profiler = Profiler::start(
-        &prepared.launch(),
-        &["--plant", "every", "--interval", interval],
-    );
-    let server = prepared
-        .adopt()
-        .unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
-    let port = server.port();
+    let every = ["--plant", "every", "--interval", interval];
+    let profiled = ProfiledServer::of(prepared, &every);
+    let port = profiled.server.port();
     let threads: Vec<_> = (0..8)
         .map(|_| std::thread::spawn(move || (answers(port), answers(port))))
         .collect();
@@ -252,10 +239,9 @@ fn profiled_apache(interval: &str, expected: &[Vec<String>]) -> (Profiled, u64, 
             "{first:?}\n{expected:?}"
         );
     }
-    let error_log = std::fs::read_to_string(server.folder().join("error.log")).unwrap();
-    let pid = server.pid().unwrap();
-    let profiled = profiler.interrupt();
-    assert_ends(pid);
+    let error_log = profiled.server.folder().join("error.log");
+    let error_log = std::fs::read_to_string(error_log).unwrap();
+    let profiled = profiled.finish();
     assert_no_crash(&error_log);
     // The parent forks and the child makes threads; whoever asked was served by one of them.
     let seen = count(&profiled.profile()["intervals_seen"]);

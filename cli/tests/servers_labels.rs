@@ -16,7 +16,7 @@ use evenkeel_servers::{
 };
 use serde_json::Value;
 use support::run::eventually;
-use support::servers::{Profiler, assert_ends, installed, skip};
+use support::servers::{ProfiledServer, Profiler, installed, skip};
 
 /// Text that requests have where users have their secrets.
 const SECRET: &str = "s3cr3t-t0ken";
@@ -62,22 +62,17 @@ fn classes(
     load: impl Fn(&RunningLoopbackServer),
 ) -> Option<Classes> {
     let prepared = installed(prepared)?;
-    let profiler = start(preset, &prepared.launch());
-    let server = prepared
-        .adopt()
-        .unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
-    load(&server);
-    let pid = server.pid().expect("the server runs");
-    let profiled = profiler.interrupt();
-    assert_ends(pid);
+    let profiled = ProfiledServer::of(prepared, &options(preset));
+    load(&profiled.server);
+    let profiled = profiled.finish();
     let profile = profiled.profile();
     assert!(!profile.to_string().contains(SECRET), "{profile:#}");
     Some(Classes::of(profile))
 }
 
 /// With one plan and every interval: each is in its class.
-fn start(preset: &str, launch: &Launch) -> Profiler {
-    let options = [
+fn options(preset: &str) -> [&str; 7] {
+    [
         "--preset",
         preset,
         "--waits",
@@ -85,8 +80,7 @@ fn start(preset: &str, launch: &Launch) -> Profiler {
         "40",
         "--max-overhead",
         "100%",
-    ];
-    Profiler::start(launch, &options)
+    ]
 }
 
 /// A line is sent, and everything up to the line that ends the answer is read.
@@ -256,7 +250,7 @@ fn php_by_script() {
         account: None,
         working_directory: folder.path().to_owned(),
     };
-    let profiler = start("php", &launch);
+    let profiler = Profiler::start(&launch, &options("php"));
     let is_up = || TcpStream::connect(("127.0.0.1", port)).is_ok();
     assert!(eventually(is_up), "{}", profiler.log());
     for _ in 0..COSTLY {

@@ -12,7 +12,7 @@ use evenkeel_servers::{MariaDb, Options};
 use serde_json::Value;
 use support::build::EVENKEEL;
 use support::servers::{
-    ProfiledPostgres, Profiler, assert_ends, count, installed, make_pgbench_tables, nodes, pgbench,
+    ProfiledPostgres, ProfiledServer, count, installed, make_pgbench_tables, nodes, pgbench,
 };
 
 /// Intervals by class.
@@ -124,10 +124,7 @@ fn mariadb_executes_what_was_prepared() {
     };
     let port = prepared.port().expect("a loopback port");
     let options = ["--preset", "mariadb", "--plant", "40"];
-    let profiler = Profiler::start(&prepared.launch(), &options);
-    let server = prepared
-        .adopt()
-        .unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
+    let profiled = ProfiledServer::of(prepared, &options);
     let url = format!("mysql://root@127.0.0.1:{port}/test");
     let load = Command::new(EVENKEEL)
         .args(["bench", "ycsb-a", "--target", &url, "--clients", "4"])
@@ -135,10 +132,8 @@ fn mariadb_executes_what_was_prepared() {
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&load.stderr);
-    assert!(load.status.success(), "{errors}\n{}", server.log());
-    let pid = server.pid().expect("the server runs");
-    let profiled = profiler.interrupt();
-    assert_ends(pid);
+    assert!(load.status.success(), "{errors}\n{}", profiled.server.log());
+    let profiled = profiled.finish();
     let profile = profiled.profile();
     let classes = classes(profile);
     let of = |beginning: &str| -> u64 {

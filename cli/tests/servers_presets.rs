@@ -14,15 +14,14 @@ use evenkeel_servers::{RunningLoopbackServer, ServerError};
 use load::{installed_with, number_after, number_before, run, start};
 use serde_json::Value;
 use support::build::EVENKEEL;
-use support::servers::{Profiler, assert_ends, count, nodes};
+use support::servers::{ProfiledServer, count, nodes};
 
 /// Requests that each server answers before the load begins, to show that it is up.
 const READY: u64 = 1;
 
 /// A server under its preset.
 struct UnderPreset {
-    profiler: Profiler,
-    server: RunningLoopbackServer,
+    profiled: ProfiledServer<RunningLoopbackServer>,
     folder: tempfile::TempDir,
 }
 
@@ -56,24 +55,14 @@ impl UnderPreset {
             overhead_max,
         ];
         let more = ["--max-probes", "60", "-o", recording.to_str().unwrap()];
-        let profiler = Profiler::start(&prepared.launch(), &[&options[..], &more].concat());
-        let server = prepared
-            .adopt()
-            .unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
-        Some(UnderPreset {
-            profiler,
-            server,
-            folder,
-        })
+        let profiled = ProfiledServer::of(prepared, &[&options[..], &more].concat());
+        Some(UnderPreset { profiled, folder })
     }
 
     /// Ends the session and returns its profile, whose recording says the same.
     #[track_caller]
     fn finish(self) -> Value {
-        let pid = self.server.pid().expect("the server runs");
-        let profiled = self.profiler.interrupt();
-        assert_ends(pid);
-        let profile = profiled.profile().clone();
+        let profile = self.profiled.finish().profile().clone();
         let warnings = profile["warnings"].to_string();
         assert!(!warnings.contains("were not recorded"), "{warnings}");
         let recording = self.folder.path().join("run.keel");
@@ -85,8 +74,12 @@ impl UnderPreset {
         profile
     }
 
+    fn port(&self) -> u16 {
+        self.profiled.server.port()
+    }
+
     fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.server.port())
+        format!("http://127.0.0.1:{}{path}", self.port())
     }
 }
 
@@ -162,7 +155,7 @@ fn nginx_with_a_limit() -> Nginx {
 /// Number of requests that nginx has begun, including the one for this number.
 #[track_caller]
 fn nginx_requests(profiled: &UnderPreset) -> u64 {
-    let status = http_get(profiled.server.port(), "/status").unwrap();
+    let status = http_get(profiled.port(), "/status").unwrap();
     let status = String::from_utf8(status).unwrap();
     // Connections accepted, connections handled, requests.
     let totals = status
@@ -264,7 +257,7 @@ fn redis_commands(io_threads: u32) {
     let Some(profiled) = UnderPreset::start("redis", redis.prepare(), "redis-benchmark") else {
         return;
     };
-    let port = profiled.server.port().to_string();
+    let port = profiled.port().to_string();
     let said = run(
         "redis-benchmark",
         &["-p", &port, "-c", "50", "-n", "4000", "-t", "set,get", "-q"],
@@ -308,7 +301,7 @@ fn memcached() {
     else {
         return;
     };
-    let address = format!("127.0.0.1:{}", profiled.server.port());
+    let address = format!("127.0.0.1:{}", profiled.port());
     let connections = CONNECTIONS.to_string();
     let arguments = ["-s", &address, "-T", "2", "-c", &connections, "-x", "20000"];
     let said = run("memcaslap", &arguments);

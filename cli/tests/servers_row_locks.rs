@@ -11,7 +11,7 @@ use std::path::Path;
 use evenkeel_servers::{MariaDb, Options, RunningMariaDb};
 use serde_json::Value;
 use support::run::eventually;
-use support::servers::{ProfiledPostgres, Profiler, assert_ends, count, installed, nodes, pgbench};
+use support::servers::{ProfiledPostgres, ProfiledServer, count, installed, nodes, pgbench};
 
 /// pgbench's tables at scale 1, so that every transaction updates the one branch.
 const ONE_BRANCH: &str = "
@@ -218,17 +218,14 @@ fn mariadb_profile(interval: &str, settings: &[(&str, &str)]) -> Option<Value> {
         "--max-probes",
         "800",
     ];
-    let profiler = Profiler::start(&prepared.launch(), &options);
-    let server = prepared
-        .adopt()
-        .unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
+    let profiled = ProfiledServer::of(prepared, &options);
+    let server = &profiled.server;
     let table = "CREATE TABLE test.counter (id INT PRIMARY KEY, value INT) ENGINE = InnoDB;
                  INSERT INTO test.counter VALUES (1, 0), (2, 0)";
     server.query(table).unwrap();
     for _ in 0..TURNS {
         std::thread::scope(|scope| {
             for client in 0..CLIENTS {
-                let server = &server;
                 scope.spawn(move || count_up(server, 1 + client % 2));
             }
         });
@@ -237,10 +234,7 @@ fn mariadb_profile(interval: &str, settings: &[(&str, &str)]) -> Option<Value> {
     assert_eq!(sum.trim().parse(), Ok(ALL));
     // A client does not wait until the server has taken notice of its end.
     assert!(eventually(|| connections(server.socket()) == 0));
-    let pid = server.pid().expect("the server runs");
-    let profiled = profiler.interrupt();
-    assert_ends(pid);
-    Some(profiled.profile().clone())
+    Some(profiled.finish().profile().clone())
 }
 
 /// Connections of a server at a Unix socket: state 3 in `/proc/net/unix`.

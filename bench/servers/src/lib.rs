@@ -63,4 +63,4 @@ pub use redis::Redis;
 pub use release::Release;
 pub use requests::http_get;
 pub use running::Stopped;
-pub use server::{PreparedServer, RunningServer};
+pub use server::{PreparedServer, RunningServer, Site};

@@ -12,9 +12,11 @@ use super::run::Place;
 /// Its interval.
 pub const INTERVAL: &str = "Planted.handle";
 
-/// Compiles the program in a place.
-pub fn compile(place: &Place, jdk: &Path) {
-    compile_with(place, jdk, "Planted.java", ".");
+/// A place with the program, compiled.
+pub fn compiled(jdk: &Path) -> Place {
+    let place = Place::new();
+    compile_with(&place, jdk, "Planted.java", ".");
+    place
 }
 
 /// The command line of the program.
@@ -66,6 +68,11 @@ impl Running {
         output.read_line(&mut line).expect("java prints");
         assert!(line.starts_with("ready "), "{line}");
         Running { child }
+    }
+
+    /// Its process id, as the command line takes it.
+    pub fn pid(&self) -> String {
+        self.child.id().to_string()
     }
 
     /// Lets it end, which it does only where nothing has harmed it.

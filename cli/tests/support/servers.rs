@@ -8,7 +8,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use evenkeel_servers::{Launch, Options, PostgreSql, RunningPostgreSql, ServerError};
+use evenkeel_servers::{
+    Launch, Options, PostgreSql, PreparedServer, RunningPostgreSql, RunningServer, ServerError,
+    Site,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -268,13 +271,37 @@ pub fn nodes(profile: &Value) -> Vec<(Vec<String>, &Value)> {
     all
 }
 
-/// A PostgreSQL, profiled.
-pub struct ProfiledPostgres {
+/// A server, profiled.
+pub struct ProfiledServer<R> {
     /// The profiler around it.
     pub profiler: Profiler,
     /// The server.
-    pub server: RunningPostgreSql,
+    pub server: R,
 }
+
+impl<S: Site> ProfiledServer<RunningServer<S>> {
+    /// A prepared server under `evenkeel profile` with `options`; it answers.
+    #[track_caller]
+    pub fn of(prepared: PreparedServer<S>, options: &[&str]) -> Self {
+        let profiler = Profiler::start(&prepared.launch(), options);
+        match prepared.adopt() {
+            Ok(server) => ProfiledServer { profiler, server },
+            Err(error) => panic!("{error}\n{}", profiler.log()),
+        }
+    }
+
+    /// Ends the session with Ctrl-C, which stops the server.
+    #[track_caller]
+    pub fn finish(self) -> Profiled {
+        let pid = self.server.pid().expect("the server runs");
+        let profiled = self.profiler.interrupt();
+        assert_ends(pid);
+        profiled
+    }
+}
+
+/// A PostgreSQL, profiled.
+pub type ProfiledPostgres = ProfiledServer<RunningPostgreSql>;
 
 /// pgbench's tables with four branches, made by one statement string, so that making them is one interval of either
 /// kind: what `pgbench -i` sends differs between versions.
@@ -296,20 +323,7 @@ impl ProfiledPostgres {
             .chain(options)
             .copied()
             .collect();
-        let profiler = Profiler::start(&prepared.launch(), &options);
-        match prepared.adopt() {
-            Ok(server) => Some(ProfiledPostgres { profiler, server }),
-            Err(error) => panic!("{error}\n{}", profiler.log()),
-        }
-    }
-
-    /// Ends the session with Ctrl-C, which stops the server.
-    #[track_caller]
-    pub fn finish(self) -> Profiled {
-        let pid = self.server.pid().expect("the server runs");
-        let profiled = self.profiler.interrupt();
-        assert_ends(pid);
-        profiled
+        Some(ProfiledServer::of(prepared, &options))
     }
 }
 

@@ -48,6 +48,16 @@ impl RealDirectory {
         }
         Ok(Arc::new(RealDirectory { path }))
     }
+
+    fn file(&self, name: &str, create: Create) -> io::Result<fs::File> {
+        fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(create == Create::IfMissing)
+            .create_new(create == Create::New)
+            .truncate(false)
+            .open(self.path.join(name))
+    }
 }
 
 /// Makes the name of a directory durable.
@@ -61,13 +71,7 @@ fn sync_parent(path: &Path) -> io::Result<()> {
 
 impl Directory for RealDirectory {
     fn open(&self, name: &str, access: Access, create: Create) -> io::Result<Arc<dyn File>> {
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(create == Create::IfMissing)
-            .create_new(create == Create::New)
-            .truncate(false)
-            .open(self.path.join(name))?;
+        let file = self.file(name, create)?;
         // tmpfs and some network file systems refuse O_DIRECT, then or at the first transfer.
         let direct = access == Access::Direct && set_direct(&file, true).is_ok();
         Ok(Arc::new(RealFile {
@@ -105,13 +109,7 @@ impl Directory for RealDirectory {
     }
 
     fn lock(&self, name: &str, create: Create) -> io::Result<DirectoryLock> {
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(create == Create::IfMissing)
-            .create_new(create == Create::New)
-            .truncate(false)
-            .open(self.path.join(name))?;
+        let file = self.file(name, create)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         Ok(DirectoryLock::new(file))
     }

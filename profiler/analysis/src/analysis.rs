@@ -34,9 +34,6 @@ use crate::sums::vectors::ProbeCost;
 use intake::Intake;
 pub use last_minute::LastMinute;
 
-/// Of the paths that rounds taken together do not share, those with smaller shares are not listed.
-const SHARE_LOST_MIN: f64 = 0.01;
-
 /// Intervals after which their mean and spread say from when on one is slow.
 const SLOW_AFTER_INTERVALS: u64 = 100;
 /// An interval is slow if it exceeds the mean by this part of the standard deviation. Such intervals have nearly all
@@ -313,10 +310,8 @@ impl Analysis {
         {
             detail = &combined.detail;
             // What is left out for the sake of the other rounds.
-            let share_min = options.threshold.max(SHARE_LOST_MIN);
-            others
-                .elsewhere
-                .insert(0, (at, RoundFindings::of(base, share_min)));
+            let left_out = RoundFindings::of(base, options.threshold);
+            others.elsewhere.insert(0, (at, left_out));
         }
         self.profile_of(Some((at, detail)), others, of)
     }

@@ -51,6 +51,16 @@ pub enum Kind {
     NotOpened,
 }
 
+impl Kind {
+    /// Whether it is a call that waits.
+    pub fn is_wait(self) -> bool {
+        matches!(
+            self,
+            Kind::Lock | Kind::Io | Kind::Client | Kind::Timer | Kind::Event | Kind::Socket
+        )
+    }
+}
+
 /// Name of a callee that is not known before the call.
 pub const INDIRECT: &str = "(indirect)";
 

@@ -83,20 +83,11 @@ impl<'a> CallFrame<'a> {
 
     /// Whether somebody or something is waited for here.
     pub fn waits(&self) -> bool {
-        matches!(
-            self.kind,
-            Kind::Lock
-                | Kind::Io
-                | Kind::Client
-                | Kind::Timer
-                | Kind::Event
-                | Kind::Socket
-                | Kind::Idle
-                | Kind::Queued
-                | Kind::Turn
-                | Kind::Asleep
-                | Kind::Fault
-        )
+        self.kind.is_wait()
+            || matches!(
+                self.kind,
+                Kind::Idle | Kind::Queued | Kind::Turn | Kind::Asleep | Kind::Fault
+            )
     }
 }
 

@@ -246,20 +246,13 @@ fn ran(node: &Node, names: &[String]) -> bool {
 
 /// Whether a finding is not its function's own work.
 fn is_wait(finding: &Finding) -> bool {
-    let waits = matches!(
-        finding.kind,
-        Kind::Lock
-            | Kind::Io
-            | Kind::Client
-            | Kind::Timer
-            | Kind::Event
-            | Kind::Socket
-            | Kind::Idle
-            | Kind::Others
-            | Kind::Helper
-            | Kind::Asleep
-    );
-    let is_free = finding.kind == Kind::Lock && is_short(finding);
+    let kind = finding.kind;
+    let waits = kind.is_wait()
+        || matches!(
+            kind,
+            Kind::Idle | Kind::Others | Kind::Helper | Kind::Asleep
+        );
+    let is_free = kind == Kind::Lock && is_short(finding);
     waits && !is_free || for_others(finding) >= WAITED_MIN
 }
 

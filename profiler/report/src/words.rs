@@ -273,22 +273,17 @@ fn calls_clause(paths: &Paths, factor: &Factor) -> Option<String> {
     let node = paths.find(*factor.nodes.first()?.first()?)?.node();
     let explained = node.calls_explained.filter(|e| e.is_finite())?;
     let part = units::whole_percent(explained);
-    let waits = matches!(
-        factor.what,
-        Kind::Lock
-            | Kind::Io
-            | Kind::Client
-            | Kind::Timer
-            | Kind::Event
-            | Kind::Socket
-            | Kind::Idle
-            | Kind::Woken
-            | Kind::Queued
-            | Kind::Turn
-            | Kind::Preempted
-            | Kind::Asleep
-            | Kind::Fault
-    );
+    let waits = factor.what.is_wait()
+        || matches!(
+            factor.what,
+            Kind::Idle
+                | Kind::Woken
+                | Kind::Queued
+                | Kind::Turn
+                | Kind::Preempted
+                | Kind::Asleep
+                | Kind::Fault
+        );
     Some(match (explained, waits) {
         (e, true) if e >= MORE_WORK => {
             format!("the number of waits explains {part} of it: more waits, not longer ones")

@@ -183,17 +183,14 @@ impl Plan {
         if let Some(&id) = self.by_place.get(&place) {
             return Ok(id);
         }
-        let form = match site.form {
-            Ok(form) => form,
-            Err(reason) => {
-                self.note_unpatched(
-                    Untimed::call(arena, index, module, site.address),
-                    by_code(reason),
-                    hides_time(reason),
-                );
-                return Err(NotHooked::Unpatchable(reason));
-            }
-        };
+        if let Err(reason) = site.form {
+            self.note_unpatched(
+                Untimed::call(arena, index, module, site.address),
+                by_code(reason),
+                hides_time(reason),
+            );
+            return Err(NotHooked::Unpatchable(reason));
+        }
         if self.is_claimed(place, site.len) {
             let holder = module.function_at(site.address);
             let entry = holder.map(|holder| Location::new(index, holder.entry));
@@ -209,25 +206,24 @@ impl Plan {
             );
             return Err(why);
         }
-        let id = self.call(arena, place, module, site, form, meaning, false);
+        let id = self.call(arena, index, module, site, meaning, false);
         let id = id.ok_or(NotHooked::Full)?;
         self.claimed.insert(place, site.len);
         Ok(id)
     }
 
-    /// A new probe of a call.
-    #[allow(clippy::too_many_arguments)] // what a call is, and what it means
+    /// A new probe of a call that can be hooked.
     fn call(
         &mut self,
         arena: &mut Arena,
-        place: Location,
+        index: usize,
         module: &Rc<Module>,
         site: &Site,
-        form: Form,
         meaning: Meaning,
         under_entry: bool,
     ) -> Option<u32> {
-        let index = place.module;
+        let form = site.form.ok()?;
+        let place = Location::new(index, site.address);
         let holder = module
             .function_at(site.address)
             .map_or(site.address, |function| function.entry);
@@ -342,16 +338,7 @@ impl Plan {
         if !is_last || is_timed(form) && (!can_be_timed || role == Role::Inner) {
             return None;
         }
-        let place = Location::new(index, site.address);
-        let id = self.call(
-            arena,
-            place,
-            module,
-            site,
-            form,
-            Meaning::of(Role::Inner),
-            true,
-        )?;
+        let id = self.call(arena, index, module, site, Meaning::of(Role::Inner), true)?;
         if can_be_timed {
             self.want(arena, id, Wanted::On);
         }

@@ -6,18 +6,11 @@ use super::hochberg;
 use super::load::{Another, Mix, SidesLoad};
 use super::parts::{PROCESSOR, Parts};
 use super::sides::{self, Side};
+use crate::summary::PERCENTILES;
 use crate::sums::paths::PROBES;
 
 /// Rows that are called different although nothing differs: at most this part of a family.
 pub const LEVEL: f64 = 0.05;
-/// Percentiles of the latency, by name.
-const PERCENTILES: [(&str, f64); 5] = [
-    ("p50", 0.5),
-    ("p90", 0.9),
-    ("p95", 0.95),
-    ("p99", 0.99),
-    ("p999", 0.999),
-];
 /// A call has a row where it, or a slow interval's part of it, has so much of the latency on a side.
 const CALL_MIN: f64 = 0.01;
 /// A call passes a change on if one of its callees has this part of it.

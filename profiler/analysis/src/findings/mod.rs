@@ -282,28 +282,14 @@ impl Builder<'_> {
     }
 
     fn tail_share(&self, nodes: &[u32], ticks: i128) -> BTreeMap<String, f64> {
-        let sums = self.tree.total;
         let tails = TAILS.iter().filter_map(|&(name, quantile)| {
             let tail = self.detail.sums.histogram.tail(quantile)?;
-            let own = |&node: &u32| {
-                let calls = self
-                    .tree
-                    .children(node)
-                    .iter()
-                    .map(|&child| tail.inclusive(child));
-                tail.inclusive(node) - calls.sum::<i128>()
-            };
-            let in_tail: i128 = nodes.iter().map(own).sum();
-            let excess = |in_tail: i128, in_all: i128| {
-                in_tail * i128::from(sums.intervals) - in_all * i128::from(tail.intervals)
-            };
-            let whole = excess(tail.inclusive(ROOT), sums.latency);
-            (whole > 0).then(|| {
-                (
-                    name.to_owned(),
-                    excess(in_tail, ticks) as f64 / whole as f64,
-                )
-            })
+            let own = |&node: &u32| self.tree.in_tail(&tail, Part::Body(node));
+            let in_tail = nodes.iter().map(own).sum();
+            Some((
+                name.to_owned(),
+                self.tree.tail_share(&tail, in_tail, ticks)?,
+            ))
         });
         tails.collect()
     }

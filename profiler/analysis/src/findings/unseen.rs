@@ -101,7 +101,7 @@ fn by_place<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a
 
 /// The reason why the call in which a thread waited is not known.
 fn in_no_known_call<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a NotSplit> {
-    if node.probe.is_some() || !is_wait(node.kind) {
+    if node.probe.is_some() || !node.kind.is_wait() {
         return None;
     }
     if matches!(parent.kind, Kind::Others | Kind::Helper) {
@@ -110,13 +110,6 @@ fn in_no_known_call<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Op
     let is_call = parent.kind == Kind::Call || parent.probe.is_some();
     let unopened = reasons.get(&parent.probe).filter(|_| is_call)?;
     (!unopened.waits_tell).then_some(&unopened.why)
-}
-
-fn is_wait(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Lock | Kind::Io | Kind::Client | Kind::Timer | Kind::Event | Kind::Socket
-    )
 }
 
 /// The share of a wait without the others' activity and the time to run again: those are known wherever it waited.

@@ -128,3 +128,32 @@ fn loads(inputs: &Inputs<'_>) -> Option<Warning> {
     let is_much = fraction(least as f64, all as f64) >= warnings::CHANGED_HIGH;
     is_much.then_some(Warning::LoadChanged { before, after })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Overhead;
+
+    /// More than 3 % is pointed out: as measured where that is beyond chance, otherwise as estimated.
+    #[test]
+    fn what_probes_cost_is_pointed_out() {
+        let of = |estimated_fraction, measured: Option<(f64, f64)>| {
+            let profile = Profile {
+                overhead: Overhead {
+                    estimated_fraction,
+                    measured_fraction: measured.map(|(fraction, _)| fraction),
+                    measured_se: measured.map(|(_, se)| se),
+                    ..Overhead::default()
+                },
+                ..Profile::default()
+            };
+            overhead(&profile)
+        };
+        let warning = |fraction, measured| Some(Warning::Overhead { fraction, measured });
+        assert_eq!(of(0.02, None), None);
+        assert_eq!(of(0.04, None), warning(0.04, false));
+        assert_eq!(of(0.02, Some((0.1, 0.01))), warning(0.1, true));
+        assert_eq!(of(0.02, Some((0.1, 0.08))), None, "it may be chance");
+        assert_eq!(of(0.04, Some((0.02, 0.001))), None, "measured");
+    }
+}

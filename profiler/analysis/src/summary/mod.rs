@@ -36,7 +36,7 @@ use crate::sums::shares;
 use crate::sums::vectors::ProbeCost;
 
 /// Percentiles of the profile, by name.
-const PERCENTILES: [(&str, f64); 5] = [
+pub(crate) const PERCENTILES: [(&str, f64); 5] = [
     ("p50", 0.5),
     ("p90", 0.9),
     ("p95", 0.95),

@@ -5,6 +5,7 @@ use crate::critical::states::State;
 use crate::findings::not_opened::NotOpened;
 use crate::sites::{Function, Kind, Site};
 use crate::sums::Sums;
+use crate::sums::histogram::Tail;
 use crate::sums::node_names::NodeNames;
 use crate::sums::paths::{PROBES, Paths, ROOT};
 
@@ -144,6 +145,28 @@ impl<'a> VarianceTree<'a> {
         let calls = self.children(node).iter().map(|&child| Part::Call(child));
         let body = (!self.children(node).is_empty()).then_some(Part::Body(node));
         calls.chain(body).collect()
+    }
+
+    /// Sum of a part over a tail, ticks.
+    pub(crate) fn in_tail(&self, tail: &Tail, part: Part) -> i128 {
+        match part {
+            Part::Call(node) => tail.inclusive(node),
+            Part::Body(node) => {
+                let calls = self.children(node).iter();
+                tail.inclusive(node) - calls.map(|&child| tail.inclusive(child)).sum::<i128>()
+            }
+        }
+    }
+
+    /// t = (E[X | L >= q] - E[X]) / (E[L | L >= q] - E[L]), of parts with these sums of ticks. Absent where the tail is
+    /// not slower than the rest.
+    pub(crate) fn tail_share(&self, tail: &Tail, in_tail: i128, in_all: i128) -> Option<f64> {
+        let (all, of_tail) = (self.total.intervals, tail.intervals);
+        // Over the common denominator, so that parts add up exactly before the one division.
+        let excess =
+            |in_tail: i128, in_all: i128| in_tail * i128::from(all) - in_all * i128::from(of_tail);
+        let whole = excess(tail.inclusive(ROOT), self.total.latency);
+        (whole > 0).then(|| excess(in_tail, in_all) as f64 / whole as f64)
     }
 
     /// Every node that was taken, parents before children, the root first.

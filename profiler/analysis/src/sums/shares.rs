@@ -168,35 +168,15 @@ impl Builder<'_> {
         listed
     }
 
-    /// t = (E[X | L >= q] - E[X]) / (E[L | L >= q] - E[L]); absent where the tail is not slower than the rest.
     fn tail_shares(&self, part: Part) -> BTreeMap<String, f64> {
-        let sums = self.tree.total;
-        let excess = |tail: &Tail, in_tail: i128, in_all: i128| {
-            // Over the common denominator, so that parts add up exactly before the one division.
-            in_tail * i128::from(sums.intervals) - in_all * i128::from(tail.intervals)
-        };
+        let in_all = part.sum(self.tree.total);
         let share = |tail: &Tail| {
-            let whole = excess(tail, tail.inclusive(ROOT), sums.latency);
-            let own = excess(tail, self.in_tail(tail, part), part.sum(sums));
-            (whole > 0).then(|| own as f64 / whole as f64)
+            let in_tail = self.tree.in_tail(tail, part);
+            self.tree.tail_share(tail, in_tail, in_all)
         };
         self.tails
             .iter()
             .filter_map(|(name, tail)| Some(((*name).to_owned(), share(tail)?)))
             .collect()
-    }
-
-    fn in_tail(&self, tail: &Tail, part: Part) -> i128 {
-        match part {
-            Part::Call(node) => tail.inclusive(node),
-            Part::Body(node) => {
-                let calls = self
-                    .tree
-                    .children(node)
-                    .iter()
-                    .map(|&child| tail.inclusive(child));
-                tail.inclusive(node) - calls.sum::<i128>()
-            }
-        }
     }
 }

@@ -28,14 +28,6 @@ pub(super) fn of(class: &str, method: &str) -> Kind {
     }
 }
 
-/// Whether calls of a kind block the thread.
-pub(super) fn blocks(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Lock | Kind::Io | Kind::Timer | Kind::Event | Kind::Socket
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

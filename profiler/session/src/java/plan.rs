@@ -181,7 +181,7 @@ impl Plan {
             Meaning::Unparks => UNPARKS,
             Meaning::Keyed => KEYED,
             Meaning::Queues => QUEUES,
-            Meaning::Call if kinds::blocks(self.sites.sites[id].kind) => BLOCKS,
+            Meaning::Call if self.sites.sites[id].kind.is_wait() => BLOCKS,
             Meaning::Call | Meaning::Reserved => ON,
         };
         self.on.iter().enumerate().map(state).collect()

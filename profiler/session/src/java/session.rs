@@ -22,6 +22,7 @@ use crate::launch::{self, Ending};
 use crate::profile::records::Records;
 use crate::profile::run::Run;
 use crate::profile::{Event, Observer, Settings};
+use crate::refine::policy::MUCH;
 
 /// How long a look at the profile is at first. Each is twice as long as the one before.
 const LOOK_FIRST: Duration = Duration::from_millis(1500);
@@ -241,7 +242,7 @@ impl<'a> Session<'a> {
         let mut closed = BTreeSet::new();
         for (id, cost, share) in costs {
             // What explains much is timed though it costs more: fewer intervals are recorded then.
-            if excess <= 0.0 || share > cost.max(0.1) {
+            if excess <= 0.0 || share > cost.max(MUCH) {
                 continue;
             }
             excess -= cost;

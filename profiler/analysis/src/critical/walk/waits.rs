@@ -53,13 +53,7 @@ impl<'a> Walk<'a> {
             let time = time.start.max(cursor.lower)..until;
             self.see_wait(cursor, met.object, met.release, time);
         }
-        self.see_client_wait(cursor, state, &time);
-        let place = self.state(cursor.innermost(), state);
-        cursor.frames.push(Enclosure {
-            start: time.start,
-            what: Enclosing::Wait(state, met.endings),
-            place,
-        });
+        self.push_wait(cursor, state, time, met.endings);
     }
 
     /// A wait with its wakers. A timer or a signal may wake a thread early, so that it waits again for the same object.
@@ -134,11 +128,22 @@ impl<'a> Walk<'a> {
         if met.release.is_none() && state != State::Idle {
             return;
         }
+        self.push_wait(cursor, state, time, met.endings);
+    }
+
+    /// The thread is in this wait from here back to its start.
+    fn push_wait(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        state: State,
+        time: Range<u64>,
+        endings: Endings,
+    ) {
         self.see_client_wait(cursor, state, &time);
         let place = self.state(cursor.innermost(), state);
         cursor.frames.push(Enclosure {
             start: time.start,
-            what: Enclosing::Wait(state, met.endings),
+            what: Enclosing::Wait(state, endings),
             place,
         });
     }
