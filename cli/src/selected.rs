@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use evenkeel_attach::process;
-use evenkeel_intervals::presets::{self, JavaPreset, PRESETS, Preset};
+use evenkeel_intervals::presets::{JavaPreset, PRESETS, Preset};
 use evenkeel_intervals::spec::NamedCall;
 use evenkeel_session::Subject;
 use evenkeel_session::profile::IntervalSelector;
 
+use crate::no_interval;
 use crate::output::Failure;
 
 /// The interval, and what comes with it.
@@ -55,12 +56,7 @@ impl Selected {
             (Some((preset, interval)), _) => IntervalSelector::Preset(preset, interval),
             (None, Some(text)) => IntervalSelector::Spec(text.parse()?),
             (None, None) => {
-                return Err(Failure::Usage(format!(
-                    "no interval is named, and no preset fits the program. Name the function that handles a request: --interval FUNCTION. \
-                     In a program without symbols or in an interpreter, name two calls of the C library that enclose a request, \
-                     such as --interval 'libc.so.6!recv..send': strace -f shows them. Or name a preset: --preset NAME, of {}",
-                    presets::all_names()
-                )));
+                return Err(Failure::Usage(no_interval::message(&program(subject))));
             }
         };
         Ok(Selected {
@@ -89,11 +85,19 @@ impl Selected {
 
 /// The preset of the subject's program.
 fn of_program(subject: &Subject) -> Option<&'static Preset> {
-    let program = match subject {
-        Subject::Process(pid) => std::fs::read_link(process::program(*pid)).ok()?,
-        Subject::Command(command) => PathBuf::from(command.words.first()?),
-    };
+    let program = program(subject);
     PRESETS.iter().find(|preset| preset.fits(&program))
+}
+
+/// The subject's program: of a process, the path that it was started by, where it can be told.
+fn program(subject: &Subject) -> PathBuf {
+    match subject {
+        Subject::Process(pid) => {
+            let link = process::program(*pid);
+            std::fs::read_link(&link).unwrap_or(link)
+        }
+        Subject::Command(command) => command.words.first().map(PathBuf::from).unwrap_or_default(),
+    }
 }
 
 #[cfg(test)]

@@ -54,9 +54,13 @@ pub enum Kind {
 /// Name of a callee that is not known before the call.
 pub const INDIRECT: &str = "(indirect)";
 
-/// Whether a function has no name but its address.
+/// How a function is called of which only the file is known, in parentheses and followed by the file's name.
+pub const IN_FILE: &str = "a function of ";
+
+/// Whether a function has no name but its address, or that of its file.
 pub fn is_unnamed(name: &str) -> bool {
-    name.starts_with("0x")
+    let of_file = name.strip_prefix('(').map(|name| name.starts_with(IN_FILE));
+    name.starts_with("0x") || of_file == Some(true)
 }
 
 /// A function of the target. Names repeat where files are stripped: the file tells their functions apart.

@@ -174,6 +174,7 @@ impl<'a> Walk<'a> {
         cursor.call = mark.calls_before;
         cursor.serving = mark.serving;
         cursor.continued = None;
+        cursor.polled = None;
         cursor.frames.clear();
     }
 
