@@ -54,6 +54,10 @@ pub(super) fn at_thread(
     let copied = stacks.copy_words(sp, &mut words);
     words.truncate(copied);
     let kept = kept_returns(arena, due.ring, stacks);
+    // The interval's function is further out than what the thread is in, unless the thread has left the interval's stack (coroutines).
+    if kept.first().is_some_and(|outermost| outermost.slot < sp) {
+        return Ok(StackRead::MovedOn);
+    }
     if copied == 0 {
         return Err(io::ErrorKind::NotFound.into()); // it runs another program since
     }
