@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use evenkeel_intervals::presets;
-use evenkeel_symbols::{DebugSources, Module};
+use evenkeel_symbols::{DebugSources, Module, launchable};
 
 /// Functions named, at most.
 const NAMED_MAX: usize = 6;
@@ -21,8 +21,13 @@ pub fn message(program: &Path) -> String {
 
 /// What the program's own names say, as further sentences.
 fn of_program(program: &Path) -> String {
-    let Ok(module) = Module::load(&found(program), &DebugSources::from_environment()) else {
-        return String::new();
+    let file = match launchable(&found(program)) {
+        Ok(file) => file,
+        Err(why) => return format!(" {why}."),
+    };
+    let module = match Module::load(&file, &DebugSources::from_environment()) {
+        Ok(module) => module,
+        Err(why) => return format!(" {why}."),
     };
     let handlers = module.handlers(NAMED_MAX);
     if handlers.is_empty() {
@@ -59,10 +64,7 @@ mod tests {
         let text = message(&std::env::current_exe().unwrap());
         assert!(text.contains("these functions of"), "{text}");
         let unknown = message(Path::new("/nonexistent/server"));
-        assert!(
-            unknown.contains("--interval FUNCTION. In a program"),
-            "{unknown}"
-        );
+        assert!(unknown.contains("/nonexistent/server"), "{unknown}");
     }
 
     #[inline(never)]

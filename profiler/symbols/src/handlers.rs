@@ -8,8 +8,8 @@ use crate::names::INFERRED;
 
 /// Words for what a server does with a request.
 const DOES: &[&str] = &[
-    "dispatch", "do", "exec", "execute", "handle", "handler", "on", "process", "perform", "run",
-    "serve", "service",
+    "dispatch", "do", "exec", "execute", "handle", "handler", "on", "process", "perform",
+    "receive", "run", "serve", "service",
 ];
 /// Words for the request.
 const REQUEST: &[&str] = &[
@@ -20,6 +20,7 @@ const REQUEST: &[&str] = &[
     "job",
     "message",
     "msg",
+    "operation",
     "packet",
     "publish",
     "query",
@@ -30,8 +31,8 @@ const REQUEST: &[&str] = &[
     "task",
     "transaction",
 ];
-/// A function that does so little is a part of the handling: calls below it, at most.
-const HEIGHT_MIN: u32 = 3;
+/// A function that calls no other handles nothing.
+const HEIGHT_MIN: u32 = 1;
 
 impl Module {
     /// Names of functions that may handle a request, at most `count`, the likeliest first. Those that call no others, and all that have no

@@ -213,7 +213,9 @@ impl<'a> Walk<'a> {
             let moment = Moment::of(&thread.reader.timeline, ending)?;
             let outermost = moment.running.first().map(|&(_, probe)| probe);
             let serving = match outermost {
-                Some(probe) if self.is_unrecorded(moment.serving, probe) => State::Unrecorded,
+                Some(probe) if self.is_unrecorded(thread, moment.serving, probe) => {
+                    State::Unrecorded
+                }
                 _ => self.other(thread, moment.serving, ending.time),
             };
             Some(Holder {
