@@ -54,7 +54,7 @@ pub enum Kind {
 /// Name of a callee that is not known before the call.
 pub const INDIRECT: &str = "(indirect)";
 
-/// How a function is called of which only the file is known, in parentheses and followed by the file's name.
+/// Name of a function without a symbol in a file whose functions are not opened: in parentheses, and the file's name follows.
 pub const IN_FILE: &str = "a function of ";
 
 /// Whether a function has no name but its address, or that of its file.

@@ -182,7 +182,7 @@ fn seen_inside(finding: &Finding) -> Option<String> {
     })
 }
 
-/// The functions that stacks show, and who holds the lock that the last of them waits for.
+/// The functions that stacks show, and the holder of the lock that the last of them waits for.
 fn without_holder(inside: &SeenInside) -> (&[String], Option<String>) {
     let functions = &inside.functions;
     let at = functions.iter().position(|name| name.starts_with(HELD_BY));

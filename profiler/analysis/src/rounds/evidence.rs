@@ -166,8 +166,8 @@ fn own_errors(round: &RoundSums, share_min: f64) -> impl Iterator<Item = f64> {
 }
 
 /// The mean of the call paths' weights, each counted by the magnitude of the path's own share, and its standard error.
-/// The mean may be certain although its distribution over two paths is not. A path that evens the latency out, whose share is
-/// negative, counts as much as one that makes it vary.
+/// The mean may be certain although its distribution over two paths is not. A path that evens the latency out has a
+/// negative share, and the same weight.
 pub fn mean_by_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
     let total = round.sums.blocks.total();
     let share = |node| PartSums::of(&total, Part::Body(node)).fractions()[0];

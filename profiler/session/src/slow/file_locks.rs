@@ -1,4 +1,4 @@
-//! Who holds the lock of a file that a thread waits for (`flock`, `fcntl`), whichever process that is.
+//! The holder of a file's lock (`flock`, `fcntl`) that a thread waits for: any process of the system.
 //!
 //! The kernel lists the locks of files, and below each the waiters, with an arrow (proc(5), `/proc/locks`):
 //! ```text
@@ -40,8 +40,8 @@ impl LockHolder {
     }
 }
 
-/// Who holds the lock that a thread of a process waits for in this system call, with its first argument. `None` in other calls, and where
-/// the kernel does not tell.
+/// The holder of the lock that a thread of a process waits for in this system call, given with its first argument. `None` in other calls,
+/// and where the kernel does not show the holder.
 pub fn holder(pid: i32, (number, argument): (u64, u64)) -> Option<LockHolder> {
     if ![libc::SYS_flock as u64, libc::SYS_fcntl as u64].contains(&number) {
         return None;

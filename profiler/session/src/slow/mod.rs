@@ -17,7 +17,7 @@
 //! due          which intervals are looked at, and when again
 //! open_stacks  their stacks, until they have ended
 //! stack_read   the stack of a thread
-//! file_locks   who holds the lock of a file that it waits for
+//! file_locks   the holder of the file's lock that it waits for
 //! subject      what is looked at: intervals, or work for those with keys
 //! paths        the functions on it
 //! ```
@@ -90,7 +90,7 @@ pub struct Refused {
     pub why: String,
 }
 
-/// What a look has shown: the interval, the calls on its stack, and who holds a lock that it waits for.
+/// What a look has shown: the interval, the calls on its stack, and the holder of the file's lock that it waits for.
 type Seen = (Due, evenkeel_attach::Calls, Option<LockHolder>);
 
 /// Results of a poll.

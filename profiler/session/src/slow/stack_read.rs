@@ -25,7 +25,7 @@ const SAMPLED_AT_MOST: Duration = Duration::from_millis(200);
 
 /// What a look at a thread has shown.
 pub(super) enum StackRead {
-    /// The calls that are active on its stack, and who holds the file's lock that it waits for, if any.
+    /// The calls that are active on its stack, and the holder of the file's lock that it waits for, if any.
     Stack(Calls, Option<LockHolder>),
     /// It runs.
     Runs,
