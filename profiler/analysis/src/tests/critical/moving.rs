@@ -79,7 +79,7 @@ fn a_thread_that_only_ends_intervals_is_in_none() {
         .work(1010, 0)
         .begin_keyed(1100, 6, "")
         .wait(1110, 1190, ObjectKind::Mutex, 3)
-        .end_keyed(1200, 6, &[(1105, F)]);
+        .end_keyed(1200, 6, &[(1104, F)]);
     let second = stream()
         .call(1060, 1085, H)
         .end_keyed(1080, 5, &[(1060, H)])
