@@ -73,8 +73,9 @@ impl Files {
             call.exported()
                 .map(|name| name.trim_start_matches('_').to_owned())
         };
-        let name = named.or_else(exported);
-        let name = name.or_else(|| import_called(caller?, arena, modules));
+        // Of several names at an address, the one that is called, and timed.
+        let name = named.or_else(|| import_called(caller?, arena, modules));
+        let name = name.or_else(exported);
         Step {
             name: name.unwrap_or_else(|| format!("({IN_FILE}{})", file_name(&call.file))),
             function,
