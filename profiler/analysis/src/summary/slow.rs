@@ -250,7 +250,11 @@ mod tests {
         assert_eq!(unknown, "save");
         assert_eq!(of(&["request", "read"]), "read");
         let held = ["request", "save", "flock", "held by cron", "pid 7"];
-        assert_eq!(of(&held), "flock called by save", "a process is no function");
+        assert_eq!(
+            of(&held),
+            "flock called by save",
+            "a process is no function"
+        );
         assert!(finding(&path(&["statement"]), 6).is_none());
         assert!(finding(&path(&[]), 6).is_none());
     }
