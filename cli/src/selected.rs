@@ -8,6 +8,7 @@ use evenkeel_intervals::spec::NamedCall;
 use evenkeel_session::Subject;
 use evenkeel_session::profile::IntervalSelector;
 
+use crate::doctor;
 use crate::no_interval;
 use crate::output::Failure;
 
@@ -85,18 +86,21 @@ impl Selected {
 
 /// The preset of the subject's program.
 fn of_program(subject: &Subject) -> Option<&'static Preset> {
-    let program = program(subject);
+    let program = match subject {
+        Subject::Process(pid) => std::fs::read_link(process::program(*pid)).ok()?,
+        Subject::Command(command) => PathBuf::from(command.words.first()?),
+    };
     PRESETS.iter().find(|preset| preset.fits(&program))
 }
 
-/// The subject's program: of a process, the path that it was started by, where it can be told.
+/// The file of the subject's program, as it can be read here.
 fn program(subject: &Subject) -> PathBuf {
     match subject {
-        Subject::Process(pid) => {
-            let link = process::program(*pid);
-            std::fs::read_link(&link).unwrap_or(link)
+        Subject::Process(pid) => doctor::program(*pid),
+        Subject::Command(command) => {
+            let name = command.words.first();
+            name.map(PathBuf::from).unwrap_or_default()
         }
-        Subject::Command(command) => command.words.first().map(PathBuf::from).unwrap_or_default(),
     }
 }
 
