@@ -199,7 +199,7 @@ pub struct Cursor<'a> {
     /// The last wait met, if its waker is known.
     pub continued: Option<Continued>,
     /// The last poll met that found a descriptor ready, if nobody in the target is known to have caused it.
-    pub polled: Option<Continued>,
+    pub polled: Option<Box<Continued>>,
 }
 
 impl<'a> Cursor<'a> {

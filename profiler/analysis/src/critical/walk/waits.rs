@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
             release: endings[1],
         };
         let calls = cursor.innermost_calls(WAITER_CALLS_MAX);
-        let polled = cursor.polled.as_ref();
+        let polled = cursor.polled.as_deref();
         let mut later = cursor
             .continued
             .iter()
@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
         if met.release.is_some() {
             cursor.continued = Some(part);
         } else if met.object.kind == ObjectKind::Poll {
-            cursor.polled = Some(part);
+            cursor.polled = Some(Box::new(part));
         }
         met
     }
