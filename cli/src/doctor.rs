@@ -110,7 +110,7 @@ fn of_java(pid: i32) -> Option<Finding> {
 }
 
 /// The program of a process, under its own name if that is still the same file.
-fn program(pid: i32) -> PathBuf {
+pub fn program(pid: i32) -> PathBuf {
     let link = evenkeel_attach::process::program(pid);
     let is_same = |named: &PathBuf| {
         let (Ok(one), Ok(other)) = (fs::metadata(named), fs::metadata(&link)) else {

@@ -35,6 +35,7 @@ mod export;
 mod fleet;
 mod merge;
 mod moments;
+mod no_interval;
 mod output;
 mod packaging;
 mod profile;

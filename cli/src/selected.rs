@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use evenkeel_attach::process;
-use evenkeel_intervals::presets::{self, JavaPreset, PRESETS, Preset};
+use evenkeel_intervals::presets::{JavaPreset, PRESETS, Preset};
 use evenkeel_intervals::spec::NamedCall;
 use evenkeel_session::Subject;
 use evenkeel_session::profile::IntervalSelector;
 
+use crate::doctor;
+use crate::no_interval;
 use crate::output::Failure;
 
 /// The interval, and what comes with it.
@@ -56,12 +58,7 @@ impl Selected {
             (Some((preset, interval)), _) => IntervalSelector::Preset(preset, interval),
             (None, Some(text)) => IntervalSelector::Spec(text.parse()?),
             (None, None) => {
-                return Err(Failure::Usage(format!(
-                    "no interval is named, and no preset fits the program. Name the function that handles a request: --interval FUNCTION. \
-                     In a program without symbols or in an interpreter, name two calls of the C library that enclose a request, \
-                     such as --interval 'libc.so.6!recv..send': strace -f shows them. Or name a preset: --preset NAME, of {}",
-                    presets::all_names()
-                )));
+                return Err(Failure::Usage(no_interval::message(&program(subject))));
             }
         };
         Ok(Selected {
@@ -98,6 +95,17 @@ fn of_program(subject: &Subject) -> Option<&'static Preset> {
         Subject::Command(command) => PathBuf::from(command.words.first()?),
     };
     PRESETS.iter().find(|preset| preset.fits(&program))
+}
+
+/// The file of the subject's program, as it can be read here.
+fn program(subject: &Subject) -> PathBuf {
+    match subject {
+        Subject::Process(pid) => doctor::program(*pid),
+        Subject::Command(command) => {
+            let name = command.words.first();
+            name.map(PathBuf::from).unwrap_or_default()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -125,3 +125,38 @@ fn a_copy_of_a_return_address_is_no_frame() {
         assert_eq!(times, 1, "{path}");
     }
 }
+
+/// The lock of a file is held by a process that the target knows nothing of.
+#[test]
+fn the_holder_of_a_files_lock_is_named() {
+    let place = Place::new();
+    let program = own_program("locked", include_str!("slow/locked.c"));
+    let file = place.file("lock");
+    std::fs::write(&file, "").unwrap();
+    let file = file.to_str().unwrap();
+    let holding = "while :; do flock \"$0\" sleep 0.25; done";
+    let mut holder = std::process::Command::new("sh");
+    let mut holder = holder.args(["-c", holding, file]).spawn().unwrap();
+    let run = place.profile(&["--interval", "request"], &program, &[file, STALLS]);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let run = run.ended(0);
+    let profile = place.json("run.json");
+    let is_named = is_seen(&profile, "request", "held by flock");
+    assert!(is_named, "{}", run.stderr);
+    let report = &run.stderr;
+    assert!(report.contains("held by process flock"), "{report}");
+}
+
+/// While a request has left its stack, the thread is in other code, which is not the request's.
+#[test]
+fn a_stack_without_the_interval_shows_nothing() {
+    let place = Place::new();
+    let program = own_program("switched", include_str!("slow/switched.c"));
+    let run = place.profile(&["--interval", "request"], &program, &[STALLS]);
+    let run = run.ended(0);
+    let profile = place.json("run.json");
+    let paths = profile["slow_stacks"]["paths"].as_array();
+    let shown = serde_json::to_string(&paths).unwrap();
+    assert!(!shown.contains("\"rest\""), "{shown} {}", run.stderr);
+}

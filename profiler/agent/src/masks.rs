@@ -56,6 +56,13 @@ pub unsafe fn open_saved(mask: *mut u64) {
     }
 }
 
+/// Blocks the signals of a set in this thread, but for SIGTRAP.
+pub fn block(set: &sigset_t) {
+    let mut copy = empty();
+    // SAFETY: a set of the caller's.
+    unsafe { real_sigmask(libc::SIG_BLOCK, passing(set, &mut copy), ptr::null_mut()) };
+}
+
 /// No signals.
 pub fn empty() -> sigset_t {
     // SAFETY: zero is the empty set in glibc.

@@ -3,7 +3,8 @@
 //!
 //! The target's handlers of these signals are stored, returned when the target asks, and called for every signal that
 //! the agent did not cause. For faults the kernel has the target's flags and mask, so that its handler runs on the
-//! requested stack and with the requested signals blocked. A signal that the target ignores is left alone.
+//! requested stack and with the requested signals blocked. For SIGTRAP the agent blocks them before it calls the target's
+//! handler. A signal that the target ignores is left alone.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -166,6 +167,11 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
         let action = *TARGET[index].0.get();
         if action.sa_flags & libc::SA_RESETHAND != 0 {
             (*TARGET[index].0.get()).sa_sigaction = libc::SIG_DFL;
+        }
+        let is_handled = ![libc::SIG_IGN, libc::SIG_DFL].contains(&action.sa_sigaction);
+        if index == 0 && is_handled {
+            // The kernel puts the interrupted mask back, from the context.
+            masks::block(&action.sa_mask);
         }
         match action.sa_sigaction {
             libc::SIG_IGN if (*info).si_code <= 0 => {}

@@ -1,8 +1,9 @@
-//! Records of the C library's locks: every program's head describes its events, and each test the expected records.
+//! Records of the C library's locks and polls: every program's head describes its events, and each test the expected records.
 
 mod harness;
 
 use evenkeel_wire::ObjectKind;
+use evenkeel_wire::waits::POLL_LIMIT;
 use harness::events::Event;
 use harness::{How, record, run};
 
@@ -45,4 +46,16 @@ fn nothing_is_written_with_waits_off() {
     let run = run("mutex", &How::default());
     assert_eq!(run.stdout(), "done\n");
     assert_eq!(run.all().count(), 0);
+}
+
+/// What a poll found before is not what a later one waited for.
+#[test]
+fn a_poll_that_found_nothing_ended_by_its_limit() {
+    let run = record("polls");
+    assert_eq!(run.stdout(), "done\n");
+    let keys: Vec<u64> = run
+        .waits(ObjectKind::Timer)
+        .map(|(_, wait)| wait.key)
+        .collect();
+    assert_eq!(keys, [POLL_LIMIT; 3]);
 }

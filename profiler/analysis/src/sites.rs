@@ -64,9 +64,13 @@ impl Kind {
 /// Name of a callee that is not known before the call.
 pub const INDIRECT: &str = "(indirect)";
 
-/// Whether a function has no name but its address.
+/// Name of a function without a symbol in a file whose functions are not opened: in parentheses, and the file's name follows.
+pub const IN_FILE: &str = "a function of ";
+
+/// Whether a function has no name but its address, or that of its file.
 pub fn is_unnamed(name: &str) -> bool {
-    name.starts_with("0x")
+    let of_file = name.strip_prefix('(').map(|name| name.starts_with(IN_FILE));
+    name.starts_with("0x") || of_file == Some(true)
 }
 
 /// A function of the target. Names repeat where files are stripped: the file tells their functions apart.

@@ -37,15 +37,28 @@ impl Mapping {
         namespace::file(pid, &format!("map_files/{start:x}-{end:x}"))
     }
 
-    /// What there is to say of a file that cannot be read: its name, and why.
+    /// What there is to say of a file that cannot be read as a program: its name, and why.
     pub(crate) fn unreadable(&self) -> String {
         let name = file_name(&self.path);
         match self.path.ends_with(DELETED) {
+            _ if self.is_of_a_runtime() => format!(
+                "{name}, which is neither a program nor a library: a runtime keeps code there, whose calls cannot be followed"
+            ),
             true => format!(
                 "{name}, which was replaced since the process loaded it and which only root can still read: run evenkeel as root"
             ),
             false => format!("{name}, which cannot be read: run evenkeel as root"),
         }
+    }
+}
+
+impl Mapping {
+    /// Whether its file can be read and is not in the format of programs.
+    fn is_of_a_runtime(&self) -> bool {
+        let mut begins = [0; 4];
+        let file = File::open(&self.path);
+        let is_read = file.is_ok_and(|mut file| file.read_exact(&mut begins).is_ok());
+        is_read && begins != *b"\x7fELF"
     }
 }
 
@@ -351,6 +364,23 @@ mod tests {
         assert!(is_c_library("/lib/x86_64-linux-gnu/libc.so.6 (deleted)"));
         assert!(is_c_library("/lib/libc-2.28.so"));
         assert!(!is_c_library("/usr/lib/libcrypto.so.3 (deleted)"));
+    }
+
+    /// A Lisp keeps compiled code in a file of its own.
+    #[test]
+    fn a_file_that_is_no_program_is_said_to_be_none() {
+        let of = |path: &str| {
+            let mapping = Mapping {
+                path: path.to_owned(),
+                ..Mapping::default()
+            };
+            mapping.unreadable()
+        };
+        assert!(
+            of(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).contains("a runtime keeps code")
+        );
+        assert!(of("/nonexistent/libx.so").contains("run evenkeel as root"));
+        assert!(of("/proc/self/exe").contains("run evenkeel as root"));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub enum Standing {
         pc: u64,
         /// Its stack pointer.
         sp: u64,
+        /// The system call in which it is, and that call's first argument; `None` outside of one, as for a page fault.
+        call: Option<(u64, u64)>,
     },
 }
 
@@ -34,12 +36,13 @@ fn parse(text: &str) -> Option<Standing> {
     if text == "running" {
         return Some(Standing::Running);
     }
-    let mut words = text.rsplit(' ').map(|word| {
-        let digits = word.strip_prefix("0x")?;
-        u64::from_str_radix(digits, 16).ok()
-    });
-    let (pc, sp) = (words.next()??, words.next()??);
-    Some(Standing::Blocked { pc, sp })
+    let value = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+    let mut words = text.rsplit(' ');
+    let (pc, sp) = (value(words.next()?)?, value(words.next()?)?);
+    let mut words = text.split(' ');
+    let number = words.next()?.parse().ok();
+    let call = number.and_then(|number| Some((number, value(words.next()?)?)));
+    Some(Standing::Blocked { pc, sp, call })
 }
 
 #[cfg(test)]
@@ -49,13 +52,16 @@ mod tests {
     #[test]
     fn threads_run_or_are_blocked() {
         assert_eq!(parse("running\n"), Some(Standing::Running));
-        let blocked = |pc, sp| Some(Standing::Blocked { pc, sp });
+        let blocked = |pc, sp, call| Some(Standing::Blocked { pc, sp, call });
         let sleeping =
-            "230 0x0 0x0 0x7ffc175ef5b0 0x7ffc175ef5f0 0x0 0x0 0x7ffc175ef598 0x7f964136f503\n";
-        assert_eq!(parse(sleeping), blocked(0x7f96_4136_f503, 0x7ffc_175e_f598));
+            "230 0x3 0x0 0x7ffc175ef5b0 0x7ffc175ef5f0 0x0 0x0 0x7ffc175ef598 0x7f964136f503\n";
+        assert_eq!(
+            parse(sleeping),
+            blocked(0x7f96_4136_f503, 0x7ffc_175e_f598, Some((230, 3)))
+        );
         assert_eq!(
             parse("-1 0x7ffc175ef598 0x401000\n"),
-            blocked(0x40_1000, 0x7ffc_175e_f598)
+            blocked(0x40_1000, 0x7ffc_175e_f598, None)
         );
         for damaged in ["", "-1", "1 2 3", "run"] {
             assert_eq!(parse(damaged), None, "{damaged}");
@@ -75,7 +81,7 @@ mod tests {
         let tid = receiver.recv().unwrap();
         let pid = std::process::id() as i32;
         loop {
-            if let Standing::Blocked { pc, sp } = standing(pid, tid).unwrap() {
+            if let Standing::Blocked { pc, sp, .. } = standing(pid, tid).unwrap() {
                 assert!(pc != 0 && sp != 0);
                 break;
             }

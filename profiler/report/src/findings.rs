@@ -3,6 +3,7 @@
 use evenkeel_analysis::OUTSIDE;
 use evenkeel_analysis::findings::{GivesUp, Holder};
 use evenkeel_analysis::profile::{Finding, Profile, SLOW_ENOUGH, Trade};
+use evenkeel_analysis::slow::model::{HELD_BY, SeenInside};
 
 use crate::{fit, names, units};
 
@@ -167,22 +168,45 @@ fn timed_inside(finding: &Finding) -> Option<String> {
 /// What stacks of slow intervals showed inside of the finding's function.
 fn seen_inside(finding: &Finding) -> Option<String> {
     let inside = finding.seen_inside.as_ref()?;
-    let path = names::path(&inside.functions, PATH_WIDTH);
-    Some(format!(
-        "Inside of it, seen in {} of {} of slow intervals: {path}.",
+    let (functions, holder) = without_holder(inside);
+    let seen = format!(
+        "seen in {} of {} of slow intervals",
         units::count(inside.stacks),
         units::counted(inside.of_stacks, "stack"),
-    ))
+    );
+    let path = names::path(functions, PATH_WIDTH);
+    Some(match (functions, holder) {
+        ([], Some(holder)) => format!("The lock is {holder}, {seen}."),
+        (_, Some(holder)) => format!("Inside of it, {seen}: {path}. The lock there is {holder}."),
+        (_, None) => format!("Inside of it, {seen}: {path}."),
+    })
+}
+
+/// The functions that stacks show, and the holder of the lock that the last of them waits for.
+fn without_holder(inside: &SeenInside) -> (&[String], Option<String>) {
+    let functions = &inside.functions;
+    let at = functions.iter().position(|name| name.starts_with(HELD_BY));
+    let Some(at) = at else {
+        return (functions, None);
+    };
+    let pid = functions.get(at + 1).map(|pid| format!(" ({pid})"));
+    let holder = format!("{}{}", functions[at], pid.unwrap_or_default());
+    let process = holder.replacen(HELD_BY, "held by process ", 1);
+    (&functions[..at], Some(process))
 }
 
 /// The same of a finding that was not timed.
 fn seen_only(finding: &Finding) -> Option<String> {
     let inside = finding.seen_inside.as_ref()?;
+    let (functions, holder) = without_holder(inside);
+    let holder = holder.map_or_else(String::new, |holder| {
+        format!(" The lock there is {holder}.")
+    });
     Some(format!(
-        "Seen in {} of {} of slow intervals, but not timed: {}. Profile for longer to know its share.",
+        "Seen in {} of {} of slow intervals, but not timed: {}. Profile for longer to know its share.{holder}",
         units::count(inside.stacks),
         units::counted(inside.of_stacks, "stack"),
-        names::path(&inside.functions, PATH_WIDTH),
+        names::path(functions, PATH_WIDTH),
     ))
 }
 
@@ -295,5 +319,35 @@ pub fn gives_up(what: GivesUp) -> &'static str {
     match what {
         GivesUp::Durability => "GIVES UP DURABILITY",
         GivesUp::Isolation => "GIVES UP ISOLATION",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_of_a_files_lock_is_named() {
+        let said = |functions: &[&str]| {
+            let inside = SeenInside {
+                functions: functions.iter().map(|&name| name.to_owned()).collect(),
+                stacks: 5,
+                of_stacks: 6,
+                ..SeenInside::default()
+            };
+            seen_inside(&Finding {
+                seen_inside: Some(inside),
+                ..Finding::default()
+            })
+            .unwrap()
+        };
+        assert_eq!(
+            said(&["held by cron", "pid 7"]),
+            "The lock is held by process cron (pid 7), seen in 5 of 6 stacks of slow intervals."
+        );
+        assert_eq!(
+            said(&["save", "flock", "held by cron"]),
+            "Inside of it, seen in 5 of 6 stacks of slow intervals: save > flock. The lock there is held by process cron."
+        );
     }
 }

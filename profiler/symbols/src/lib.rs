@@ -42,6 +42,7 @@ mod flow;
 mod frames;
 mod functions;
 mod graph;
+mod handlers;
 mod imports;
 mod inferred;
 mod launch;

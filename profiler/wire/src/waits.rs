@@ -29,7 +29,8 @@
 //! `Wait` if another thread wants the mutex. The `Wait` has two objects, the condition and then the mutex; it ended
 //! by the later of the two wakes.
 //!
-//! **A wait that ended by its time limit** is of [`ObjectKind::Timer`], with the key of the object. A pure sleep has key 0.
+//! **A wait that ended by its time limit** is of [`ObjectKind::Timer`], with the key of the object. A pure sleep has key 0,
+//! a poll [`POLL_LIMIT`].
 //! A poll that found several descriptors ready names the first.
 //!
 //! **Keys** are equal where the objects are. A key is an address, mixed with the process for private memory, and with
@@ -39,6 +40,9 @@
 /// Bit of an interval's or task's identity, as the user passes it, that makes it one of all processes. Without it, it
 /// is one of its process, so that pointers serve.
 pub const SHARED_ID: u64 = 1 << 63;
+
+/// Key of a poll that ended by its time limit: it found no descriptor ready.
+pub const POLL_LIMIT: u64 = ObjectKind::Poll as u64;
 
 /// Open calls that a group names, at most: the outermost.
 pub const OPEN_MAX: usize = 64;

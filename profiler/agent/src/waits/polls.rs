@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 
 use evenkeel_wire::ObjectKind;
+use evenkeel_wire::waits::POLL_LIMIT;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use super::descriptors::describe;
@@ -26,7 +27,8 @@ fn ready(number: c_int, readable: bool) -> Object {
     Object::of(ObjectKind::Poll, key)
 }
 
-/// Runs `real`, which waits for one of several unless it may not wait at all.
+/// Runs `real`, which waits for one of several unless it may not wait at all. `first`: the descriptor found ready; only a call that found
+/// one has filled in its results.
 fn wait(may_wait: bool, real: impl FnOnce() -> c_int, first: impl FnOnce() -> Object) -> c_int {
     let Some(table) = table() else { return real() };
     if !may_wait {
@@ -35,7 +37,11 @@ fn wait(may_wait: bool, real: impl FnOnce() -> c_int, first: impl FnOnce() -> Ob
     sleeping_as_poller(
         table,
         real,
-        |_| first(),
+        |&count| match count {
+            1.. => first(),
+            0 => Object::of(ObjectKind::Poll, POLL_LIMIT),
+            _ => Object::of(ObjectKind::Poll, 0),
+        },
         |&count| match count {
             0 => Ended::TimedOut,
             count => Ended::by_errno(count as isize),

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use evenkeel_wire::waits::POLL_LIMIT;
 use evenkeel_wire::{Object, ObjectKind, Record};
 
 use crate::critical::states::State;
@@ -76,8 +77,8 @@ pub struct Continued {
     pub object: Object,
     /// When it began, ticks.
     pub start: u64,
-    /// The wake that ended it.
-    pub release: Ending,
+    /// The wake that ended it, if known.
+    pub release: Option<Ending>,
     /// Probes of the innermost calls around it.
     pub calls: Vec<u32>,
 }
@@ -94,12 +95,20 @@ impl Continued {
         }
         // The key of a poll is the descriptor that it found ready. Only the calls show that two waits by a latch or an
         // event loop are the same.
-        let is_poll = |kind| matches!(kind, ObjectKind::Poll | ObjectKind::Signal);
-        match is_poll(self.object.kind) {
-            true => is_poll(object.kind),
+        let is_poll = |object: &Object| {
+            matches!(object.kind, ObjectKind::Poll | ObjectKind::Signal)
+                || is_poll_that_timed_out(object)
+        };
+        match is_poll(&self.object) {
+            true => is_poll(&object),
             false => object.key != 0 && object.key == self.object.key,
         }
     }
+}
+
+/// Whether a wait for one of several descriptors ended by its time limit.
+pub fn is_poll_that_timed_out(object: &Object) -> bool {
+    object.kind == ObjectKind::Timer && object.key == POLL_LIMIT
 }
 
 /// A point in time of a thread: where reading backwards begins, and the calls around it.
@@ -189,6 +198,8 @@ pub struct Cursor<'a> {
     pub frames: Vec<Enclosure>,
     /// The last wait met, if its waker is known.
     pub continued: Option<Continued>,
+    /// The last poll met that found a descriptor ready, if nobody in the target is known to have caused it.
+    pub polled: Option<Box<Continued>>,
 }
 
 impl<'a> Cursor<'a> {

@@ -48,7 +48,9 @@ fn words(lines: &'static [&'static str]) -> impl Iterator<Item = &'static str> {
 /// Whether the function's callers explain more than it does.
 pub(crate) fn is_plumbing(name: &str) -> bool {
     let name = base(name);
-    NAMES.contains(name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    // The C library exports some under two names, as `send` and `__send`.
+    let is_named = NAMES.contains(name.trim_start_matches('_'));
+    is_named || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether the function has no name but its address, or is not known before the call.
@@ -89,6 +91,7 @@ mod tests {
             "pthread_cond_wait",
             "std::mutex::lock()",
             "fdatasync",
+            "__send",
             "java.util.concurrent.locks.ReentrantLock.lock",
         ] {
             assert!(is_plumbing(name), "{name}");

@@ -201,6 +201,19 @@ mod tests {
         assert_eq!(run.best(), Some(0));
     }
 
+    /// One of two functions runs in each interval, and the one that takes less has a share of -0.25. To split it is an answer.
+    #[test]
+    fn a_negative_share_that_is_split_counts_as_much() {
+        let mut run = Run::default();
+        for quick in [&[0, 10][..], &[0, 10, 11]] {
+            run.add(3_000, |number| match drawn(number) & 1 {
+                0 => nested(&[0, 1, 2], 45_000 + drawn(number) % 62_000),
+                _ => nested(quick, 15_000),
+            });
+        }
+        assert_eq!(run.best(), Some(1));
+    }
+
     /// The newest round is deeper, but of a quiet time: it has no stalls.
     #[test]
     fn the_calm_after_a_storm_explains_nothing() {

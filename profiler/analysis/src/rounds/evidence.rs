@@ -165,15 +165,24 @@ fn own_errors(round: &RoundSums, share_min: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// The weighted sum of the own shares of all call paths, and its standard error. The sum may be certain although its
-/// distribution over two paths is not.
-pub fn weighted_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
+/// The mean of the call paths' weights, each counted by the magnitude of the path's own share, and its standard error.
+/// The mean may be certain although its distribution over two paths is not. A path that evens the latency out has a
+/// negative share, and the same weight.
+pub fn mean_by_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
+    let total = round.sums.blocks.total();
+    let share = |node| PartSums::of(&total, Part::Body(node)).fractions()[0];
+    let shares: Vec<f64> = (0..weights.len() as u32).map(share).collect();
+    let whole: f64 = shares.iter().map(|share| share.abs()).sum();
+    let weights = weights.iter().zip(&shares);
+    let weights: Vec<f64> = weights
+        .map(|(weight, share)| fraction(weight * share.signum(), whole))
+        .collect();
     let of = |sums: &Sums| {
         let mut all = PartSums {
             part: Moments::default(),
             ..PartSums::of(sums, Part::Body(ROOT))
         };
-        for (node, weight) in (0..).zip(weights) {
+        for (node, weight) in (0..).zip(&weights) {
             let [time, _, with_latency] = PartSums::of(sums, Part::Body(node)).part;
             all.part[0] += weight * time;
             all.part[2] += weight * with_latency;
@@ -181,8 +190,8 @@ pub fn weighted_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
         all
     };
     let blocks: Vec<PartSums> = round.sums.blocks.blocks().iter().map(of).collect();
-    let [share, _] = of(&round.sums.blocks.total()).fractions();
-    [share, errors(&blocks)[0]]
+    let [mean, _] = of(&total).fractions();
+    [mean, errors(&blocks)[0]]
 }
 
 /// The largest standard error among the own shares of at least `share_min`: the precision of the round's profile.

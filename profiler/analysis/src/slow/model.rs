@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A path ends with this and a process' name, and then with its number, where that holds the lock of a file that the interval waited for.
+pub const HELD_BY: &str = "held by ";
+
 /// Stacks of intervals that were slow already.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlowStacks {

@@ -6,7 +6,7 @@ use crate::findings::plumbing::is_plumbing;
 use crate::profile::Profile;
 use crate::sites::{Kind, is_unnamed};
 use crate::slow::Evidence;
-use crate::slow::model::{SeenInside, SlowPath};
+use crate::slow::model::{HELD_BY, SeenInside, SlowPath};
 use crate::sums::parts::own_time_names;
 
 /// Stacks that are evidence for the whole interval: one stall may be seen in several.
@@ -93,8 +93,10 @@ fn names(finding: &Finding, function: &str) -> bool {
 /// A finding without a share: nobody has timed it. It is of the deepest function of the path, below the interval's, that has a name and
 /// does something for itself; else of the deepest that has a name.
 fn finding(common: &SlowPath, of_stacks: u64) -> Option<Finding> {
-    let below = common.functions.get(1..)?;
-    // Where not even the function is known, the stack has the name of its file.
+    let whole = common.functions.get(1..)?;
+    let holder = whole.iter().position(|name| name.starts_with(HELD_BY));
+    let below = &whole[..holder.unwrap_or(whole.len())];
+    // Recordings of earlier versions have the name of a file for a function that has none.
     let is_named = |name: &&String| !is_unnamed(name) && !name.contains(".so");
     let tells = |name: &&String| is_named(name) && !is_plumbing(name);
     let function = below.iter().rfind(tells);
@@ -112,7 +114,7 @@ fn finding(common: &SlowPath, of_stacks: u64) -> Option<Finding> {
         kind: Kind::Call,
         seen_only: true,
         seen_inside: Some(SeenInside {
-            functions: below[at..].to_vec(),
+            functions: whole[at..].to_vec(),
             stacks: common.stacks,
             intervals: common.intervals,
             of_stacks,
@@ -244,7 +246,15 @@ mod tests {
         let of = |names: &[&str]| finding(&path(names), 6).unwrap().headline;
         let waits = of(&["request", "page_in", "load", "read", "libc.so.6"]);
         assert_eq!(waits, "load called by page_in");
+        let unknown = of(&["request", "save", "(a function of server)"]);
+        assert_eq!(unknown, "save");
         assert_eq!(of(&["request", "read"]), "read");
+        let held = ["request", "save", "flock", "held by cron", "pid 7"];
+        assert_eq!(
+            of(&held),
+            "flock called by save",
+            "a process is no function"
+        );
         assert!(finding(&path(&["statement"]), 6).is_none());
         assert!(finding(&path(&[]), 6).is_none());
     }

@@ -23,6 +23,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     out.push_str(&style.paint().dim(heading));
     out.push('\n');
     let all = [&slow.common].into_iter().chain(&slow.paths);
+    let all = all.filter(|path| !path.functions.is_empty());
     // Where they part, what most have in common goes first.
     let skipped = usize::from(
         slow.paths

@@ -17,11 +17,13 @@
 //! due          which intervals are looked at, and when again
 //! open_stacks  their stacks, until they have ended
 //! stack_read   the stack of a thread
+//! file_locks   the holder of the file's lock that it waits for
 //! subject      what is looked at: intervals, or work for those with keys
 //! paths        the functions on it
 //! ```
 
 mod due;
+mod file_locks;
 mod open_stacks;
 mod paths;
 mod stack_read;
@@ -38,6 +40,7 @@ use crate::location::Location;
 use crate::modules::Modules;
 use crate::processes::Processes;
 use due::{Due, DueIntervals};
+use file_locks::LockHolder;
 use open_stacks::OpenStacks;
 pub use paths::{Files, Step};
 use stack_read::{Running, StackRead};
@@ -87,6 +90,9 @@ pub struct Refused {
     pub why: String,
 }
 
+/// What a look has shown: the interval, the calls on its stack, and the holder of the file's lock that it waits for.
+type Seen = (Due, evenkeel_attach::Calls, Option<LockHolder>);
+
 /// Results of a poll.
 #[derive(Default)]
 pub struct Polled {
@@ -129,11 +135,12 @@ impl SlowIntervals {
             self.next = Some(began + PERIOD.max(rest));
         }
         let mut polled = Polled::default();
-        for (due, calls) in seen {
-            let path = self.files.path(&calls.calls, scope, arena, modules);
+        for (due, calls, holder) in seen {
+            let mut path = self.files.path(&calls.calls, scope, arena, modules);
             if !subject.has(&path, scope) {
                 continue;
             }
+            path.extend(holder.iter().flat_map(LockHolder::steps));
             let stack = SlowStack {
                 interval: self.due.note_seen(&due),
                 path,
@@ -180,15 +187,10 @@ impl SlowIntervals {
         }
     }
 
-    fn look(
-        &mut self,
-        due: Due,
-        arena: &Arena,
-        processes: &mut Processes,
-    ) -> Option<(Due, evenkeel_attach::Calls)> {
+    fn look(&mut self, due: Due, arena: &Arena, processes: &mut Processes) -> Option<Seen> {
         let (pid, tid) = owner(arena, due.ring);
         match stack_read::at_thread(arena, self.subject, &due, (pid, tid), processes) {
-            Ok(StackRead::Stack(calls)) => return Some((due, calls)),
+            Ok(StackRead::Stack(calls, holder)) => return Some((due, calls, holder)),
             Ok(StackRead::Runs) => {
                 let is_sampled = self.running.iter().any(|running| running.is_of(&due));
                 if !is_sampled && self.running.len() < RUNNING_MAX {
@@ -208,11 +210,7 @@ impl SlowIntervals {
     }
 
     /// What samples of running threads have shown.
-    fn sampled(
-        &mut self,
-        arena: &Arena,
-        processes: &mut Processes,
-    ) -> Vec<(Due, evenkeel_attach::Calls)> {
+    fn sampled(&mut self, arena: &Arena, processes: &mut Processes) -> Vec<Seen> {
         let subject = self.subject;
         let mut seen = Vec::new();
         self.running.retain_mut(|running| {
@@ -224,7 +222,7 @@ impl SlowIntervals {
             match running.stack(arena, processes) {
                 None => true,
                 Some(calls) => {
-                    seen.push((running.due, calls));
+                    seen.push((running.due, calls, None));
                     false
                 }
             }

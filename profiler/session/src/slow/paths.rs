@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
+use evenkeel_analysis::sites::IN_FILE;
 use evenkeel_attach::{CodeAddress, CodeFile, is_agent};
+use evenkeel_symbols::{Callee, Site, unversioned};
 
 use crate::arena::Arena;
 use crate::location::Location;
@@ -16,7 +18,7 @@ const FILES_MAX: usize = 1024;
 /// A function on a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its name, or that of its file if no other is known.
+    /// Its name, or [`IN_FILE`] and that of its file if no other is known.
     pub name: String,
     /// The function, if its calls may be timed.
     pub function: Option<Location>,
@@ -46,11 +48,22 @@ impl Files {
             path.is_absolute() && !is_agent(&path.to_string_lossy())
         };
         let calls = calls.iter().rev().filter(is_targets);
-        let path: Vec<Step> = calls.map(|call| self.step(call, arena, modules)).collect();
+        let mut path: Vec<Step> = Vec::new();
+        for call in calls {
+            let step = self.step(call, path.last(), arena, modules);
+            path.push(step);
+        }
         of_interval(path, scope)
     }
 
-    fn step(&mut self, call: &CodeAddress, arena: &Arena, modules: &mut Modules) -> Step {
+    /// The function of a call that another has led to.
+    fn step(
+        &mut self,
+        call: &CodeAddress,
+        caller: Option<&Step>,
+        arena: &Arena,
+        modules: &mut Modules,
+    ) -> Step {
         let function = self.function(call, arena, modules);
         let named = function.and_then(|function| {
             let module = modules.get(arena, function.module).ok()?;
@@ -60,9 +73,11 @@ impl Files {
             call.exported()
                 .map(|name| name.trim_start_matches('_').to_owned())
         };
-        let name = named.or_else(exported);
+        // Of several names at an address, the one that is called, and timed.
+        let name = named.or_else(|| import_called(caller?, arena, modules));
+        let name = name.or_else(exported);
         Step {
-            name: name.unwrap_or_else(|| file_name(&call.file)),
+            name: name.unwrap_or_else(|| format!("({IN_FILE}{})", file_name(&call.file))),
             function,
             at: call.address,
         }
@@ -100,6 +115,19 @@ impl Files {
         }
         self.modules.insert(Rc::as_ptr(file), (file.clone(), index));
         Some(index)
+    }
+}
+
+/// The import that a function calls where it stands: a library's function whose name only its callers know.
+fn import_called(caller: &Step, arena: &Arena, modules: &mut Modules) -> Option<String> {
+    let function = caller.function?;
+    let module = modules.get(arena, function.module).ok()?;
+    let sites = module.call_sites(function.address);
+    let is_it =
+        |site: &&Site| (site.address..site.address + u64::from(site.len)).contains(&caller.at);
+    match &sites.iter().find(is_it)?.callee {
+        Callee::Import(name) => Some(unversioned(name).to_owned()),
+        _ => None,
     }
 }
 

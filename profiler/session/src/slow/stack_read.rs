@@ -11,6 +11,7 @@ use evenkeel_wire::in_flight::{
 };
 
 use super::due::Due;
+use super::file_locks::{self, LockHolder};
 use super::subject::Subject;
 use crate::arena::Arena;
 use crate::processes::Processes;
@@ -24,8 +25,8 @@ const SAMPLED_AT_MOST: Duration = Duration::from_millis(200);
 
 /// What a look at a thread has shown.
 pub(super) enum StackRead {
-    /// The calls that are active on its stack.
-    Stack(Calls),
+    /// The calls that are active on its stack, and the holder of the file's lock that it waits for, if any.
+    Stack(Calls, Option<LockHolder>),
     /// It runs.
     Runs,
     /// It did while it was looked at, or its interval has ended.
@@ -45,7 +46,7 @@ pub(super) fn at_thread(
 ) -> io::Result<StackRead> {
     let stands = || standing(pid as i32, tid as i32);
     let before = stands()?;
-    let Standing::Blocked { pc, sp } = before else {
+    let Standing::Blocked { pc, sp, call } = before else {
         return Ok(StackRead::Runs);
     };
     let stacks = processes.stacks(pid)?;
@@ -53,9 +54,14 @@ pub(super) fn at_thread(
     let copied = stacks.copy_words(sp, &mut words);
     words.truncate(copied);
     let kept = kept_returns(arena, due.ring, stacks);
+    // The interval's function is further out than what the thread is in, unless the thread has left the interval's stack (coroutines).
+    if kept.first().is_some_and(|outermost| outermost.slot < sp) {
+        return Ok(StackRead::MovedOn);
+    }
     if copied == 0 {
         return Err(io::ErrorKind::NotFound.into()); // it runs another program since
     }
+    let holder = call.and_then(|call| file_locks::holder(pid as i32, call));
     let since = subject.since(arena, due.ring, Some(stacks));
     if stands()? != before || since != due.since {
         return Ok(StackRead::MovedOn);
@@ -65,7 +71,7 @@ pub(super) fn at_thread(
         words: &words,
         kept: &kept,
     };
-    Ok(StackRead::Stack(processes.calls(pid, &stack)))
+    Ok(StackRead::Stack(processes.calls(pid, &stack), holder))
 }
 
 /// The return addresses that hooks keep for the calls in flight of a ring's thread.

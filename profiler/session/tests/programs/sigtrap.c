@@ -4,7 +4,7 @@
 // Interval: run_interval > work. Two threads:
 //   main     It executes its own int3 in every 8th interval, and its handler counts exactly N / 8 traps. The handler is
 //            installed with all signals in sa_mask. The old action must be reported as SIG_DFL, also under a profiler.
-//            Half-way it is replaced by a second handler of the older kind (without SA_SIGINFO).
+//            Half-way it is replaced by a second handler of the older kind (without SA_SIGINFO). SIGUSR1 is blocked in both, not after.
 //   blocked  It has blocked all signals with pthread_sigmask, so a breakpoint on it would end the process. A profiler that
 //            patches running code must prevent that. It runs N intervals, too.
 // If more than N intervals are wanted, both run again.
@@ -30,15 +30,21 @@ FUNCTION uint64_t run_interval(uint64_t value, int traps) {
     return traps ? own_breakpoint(result) : result;
 }
 
+static int is_blocked(void) {
+    sigset_t now;
+    pthread_sigmask(SIG_BLOCK, NULL, &now);
+    return sigismember(&now, SIGUSR1);
+}
+
 static void on_trap(int signal, siginfo_t *info, void *context) {
     (void)context;
     new_traps = new_traps + 1;
-    wrong = wrong + (signal != SIGTRAP || info->si_signo != SIGTRAP);
+    wrong = wrong + (signal != SIGTRAP || info->si_signo != SIGTRAP || !is_blocked());
 }
 
 static void on_trap_old(int signal) {
     old_traps = old_traps + 1;
-    wrong = wrong + (signal != SIGTRAP);
+    wrong = wrong + (signal != SIGTRAP || !is_blocked());
 }
 
 // The blocked thread's intervals, and the checksum of its results so far.
@@ -81,6 +87,7 @@ static uint64_t run(struct blocked *blocked, uint64_t checksum) {
             was_ours = was_ours && before.sa_sigaction == on_trap;
         }
         checksum = mix(checksum, run_interval(first + i, i % 8 == 0));
+        wrong = wrong + is_blocked();
     }
     pthread_join(thread, NULL);
     return checksum;

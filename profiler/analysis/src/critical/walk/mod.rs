@@ -142,6 +142,7 @@ impl<'a> Walk<'a> {
             base: self.root,
             frames: Vec::new(),
             continued: None,
+            polled: None,
         };
         let strict = self.is_home();
         if !self.enclose(&mut cursor, moment.running.into_iter()) && strict {

@@ -33,16 +33,24 @@ impl<'a> Walk<'a> {
     /// Where the outermost call of a cursor hangs, which is of this probe.
     pub(super) fn above_outermost(&mut self, cursor: &Cursor<'a>, probe: u32) -> Place {
         let is_foreign = cursor.role == CursorRole::Foreign;
-        match is_foreign && self.is_unrecorded(cursor.serving, probe) {
+        match is_foreign && self.is_unrecorded(cursor.past, cursor.serving, probe) {
             true => self.state(cursor.root, State::Unrecorded),
             false => cursor.base,
         }
     }
 
     /// Whether a thread is in an interval although it serves none that is known, by its outermost call. Intervals that are not recorded
-    /// leave calls behind, but no beginning: recorded ones make the same calls in their own code.
-    pub(super) fn is_unrecorded(&mut self, serving: Serving, outermost: u32) -> bool {
-        matches!(serving, Serving::Nobody) && self.paths.has(ROOT, outermost)
+    /// leave calls behind, but no beginning: recorded ones make the same calls in their own code. A thread that only ends intervals makes
+    /// such calls, too, and is in none.
+    pub(super) fn is_unrecorded(
+        &mut self,
+        thread: &Thread,
+        serving: Serving,
+        outermost: u32,
+    ) -> bool {
+        matches!(serving, Serving::Nobody)
+            && !thread.reader.only_ends()
+            && self.paths.has(ROOT, outermost)
     }
 
     /// Hangs what encloses the present moment under what the thread serves now. A call counts once under each.
@@ -174,6 +182,7 @@ impl<'a> Walk<'a> {
         cursor.call = mark.calls_before;
         cursor.serving = mark.serving;
         cursor.continued = None;
+        cursor.polled = None;
         cursor.frames.clear();
     }
 

@@ -7,6 +7,7 @@ use evenkeel_wire::{Object, ObjectKind};
 use super::super::blocking::{Holder, WAITER_CALLS_MAX, WaitSeen};
 use super::super::cursor::{
     Continued, Cursor, CursorRole, Enclosing, Enclosure, Ending, Endings, Moment,
+    is_poll_that_timed_out,
 };
 use super::super::path::ClientWait;
 use super::{HOPS_MAX, Next, Walk};
@@ -80,24 +81,31 @@ impl<'a> Walk<'a> {
             release: endings[1],
         };
         let calls = cursor.innermost_calls(WAITER_CALLS_MAX);
+        let polled = cursor.polled.as_deref();
+        let mut later = cursor
+            .continued
+            .iter()
+            .chain(polled.filter(|_| is_poll_that_timed_out(&object)));
         if met.release.is_none()
-            && let Some(later) = &cursor.continued
-            && later.continues(object, time, &calls)
+            && let Some(later) = later.find(|later| later.continues(object, time, &calls))
         {
             met = Met {
                 object: later.object,
-                endings: [None, Some(later.release.seen_at(time.end))],
-                release: Some(later.release),
+                endings: [None, later.release.map(|release| release.seen_at(time.end))],
+                release: later.release,
             };
         }
+        let part = Continued {
+            object: met.object,
+            start: time.start,
+            release: met.release,
+            calls,
+        };
         // A thread may look at its descriptors between two parts of a wait, without waiting: that ends nothing.
-        if let Some(release) = met.release {
-            cursor.continued = Some(Continued {
-                object: met.object,
-                start: time.start,
-                release,
-                calls,
-            });
+        if met.release.is_some() {
+            cursor.continued = Some(part);
+        } else if met.object.kind == ObjectKind::Poll {
+            cursor.polled = Some(Box::new(part));
         }
         met
     }
@@ -210,7 +218,9 @@ impl<'a> Walk<'a> {
             let moment = Moment::of(&thread.reader.timeline, ending)?;
             let outermost = moment.running.first().map(|&(_, probe)| probe);
             let serving = match outermost {
-                Some(probe) if self.is_unrecorded(moment.serving, probe) => State::Unrecorded,
+                Some(probe) if self.is_unrecorded(thread, moment.serving, probe) => {
+                    State::Unrecorded
+                }
                 _ => self.other(thread, moment.serving, ending.time),
             };
             Some(Holder {
@@ -246,6 +256,7 @@ impl<'a> Walk<'a> {
             base: wait,
             frames: Vec::new(),
             continued: None,
+            polled: None,
         };
         cursor.base = self.base(&cursor);
         self.enclose(&mut cursor, moment.running.into_iter());

@@ -152,6 +152,8 @@ pub struct Reader {
     lost_at: u64,
     /// The thread has intervals, or works on some.
     serves: bool,
+    /// The thread has ended intervals with keys.
+    ends: bool,
 }
 
 impl Reader {
@@ -163,6 +165,11 @@ impl Reader {
     /// Whether the thread has ever served an interval.
     pub(crate) fn serves(&self) -> bool {
         self.serves
+    }
+
+    /// Whether the thread has ended intervals, and never served one.
+    pub(crate) fn only_ends(&self) -> bool {
+        self.ends && !self.serves
     }
 
     /// When records of the thread were lost last, ticks; 0: never.
@@ -406,6 +413,7 @@ impl Reading<'_, '_> {
                     thread: self.thread,
                     mark,
                 };
+                self.reader.ends = true;
                 self.pend(at, Happened::End(key, generation, ending));
             }
             Event::Class {

@@ -1,6 +1,9 @@
 //! Holders of the waits of an interval: the waker, its activity, and the interval that it serves.
 
+use std::collections::BTreeMap;
+
 use evenkeel_wire::ObjectKind;
+use evenkeel_wire::waits::POLL_LIMIT;
 
 use super::streams::*;
 use crate::intervals::switched_out::{Off, SwitchedOut};
@@ -112,6 +115,34 @@ fn slices_of_one_wait_end_with_the_last() {
             (&format!("{wait} > thread outside of intervals > g"), 276),
         ],
     );
+}
+
+/// An event loop with a time limit, 1010-1110 and 1112-1212, until something arrives from outside at 1300. All of it is
+/// one wait for that. A sleep is none of it, and neither is a loop's wait that nothing but the limit ended.
+#[test]
+fn a_poll_in_slices_waits_for_what_arrives() {
+    let polls = |limit: u64, last: ObjectKind| {
+        let waiter = stream()
+            .begin(1000, "")
+            .wait(1010, 1110, ObjectKind::Timer, limit)
+            .wait(1112, 1212, ObjectKind::Timer, limit)
+            .wait(1214, 1300, last, limit)
+            .end(1310, &[]);
+        spent(&profile_of(&[waiter]))
+    };
+    let waits = |kind: &str, ticks| (format!("waits: {kind}"), ticks);
+    let any = "any of several descriptors";
+    let all = |spent: BTreeMap<String, i64>| {
+        let waits = spent
+            .into_iter()
+            .filter(|(path, _)| path.starts_with("waits"));
+        waits.collect::<Vec<_>>()
+    };
+    assert_eq!(all(polls(POLL_LIMIT, ObjectKind::Poll)), [waits(any, 286)]);
+    let slept = all(polls(0, ObjectKind::Poll));
+    assert_eq!(slept, [waits(any, 86), waits("timer", 200)]);
+    let limits = all(polls(POLL_LIMIT, ObjectKind::Timer));
+    assert_eq!(limits, [waits("timer", 286)]);
 }
 
 /// A sleep in k, or a sleep long before, is a separate wait without a holder.

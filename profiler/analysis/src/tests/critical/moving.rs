@@ -70,6 +70,29 @@ fn a_path_without_the_starting_segment() {
     );
 }
 
+/// Thread 1 begins interval 5, which thread 2 ends at 1080 in h: h is among the calls of intervals. Interval 6 waits in f for
+/// thread 2, 1110-1190, which is in h since 1100. No interval is known that thread 2 works on.
+#[test]
+fn a_thread_that_only_ends_intervals_is_in_none() {
+    let first = stream()
+        .begin_keyed(1000, 5, "")
+        .work(1010, 0)
+        .begin_keyed(1100, 6, "")
+        .wait(1110, 1190, ObjectKind::Mutex, 3)
+        .end_keyed(1200, 6, &[(1104, F)]);
+    let second = stream()
+        .call(1060, 1085, H)
+        .end_keyed(1080, 5, &[(1060, H)])
+        .wake(1190, ObjectKind::Mutex, 3, &[(1100, H)]);
+    let spent = spent(&profile_of(&[first, second]));
+    let holders: Vec<&String> = spent
+        .keys()
+        .filter(|path| path.contains("mutex >"))
+        .collect();
+    let outside = "f > waits: mutex > thread outside of intervals > h";
+    assert_eq!(holders, [outside], "{spent:?}");
+}
+
 /// Worker 1 runs the interval from 1000 to 1100 in f. It spawns task 8 at 1010 and waits for the task, 1012-1092.
 /// Worker 2 is busy until 1030, then takes task 8 up. It spawns task 9 at 1040 and waits for it, 1042-1085. Worker 3
 /// takes task 9 up at 1050, runs h 1051-1079 and wakes worker 2 at 1080. Worker 2 runs g from 1085 and wakes worker 1
