@@ -5,7 +5,7 @@
 //! enough for an error.
 
 use crate::profile::Node;
-use crate::rounds::policy::{BLOCKS_OF_LOOK_MAX, SHARE_WITH_ERROR_MIN};
+use crate::rounds::policy::{BLOCKS_OF_LOOK_MAX, ERRORS_MIN, SHARE_WITH_ERROR_MIN};
 use crate::sums::Sums;
 use crate::sums::blocks::Blocks;
 use crate::sums::jackknife::delete_block_variance;
@@ -153,44 +153,56 @@ fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<Pa
 
 /// Standard errors of the own shares that are at least `share_min` in magnitude.
 fn own_errors(round: &RoundSums, share_min: f64) -> impl Iterator<Item = f64> {
-    let blocks = &round.sums.blocks;
-    let total = blocks.total();
-    let share = move |node| PartSums::of(&total, Part::Body(node)).fractions()[0];
-    let nodes = 0..round.paths.all().len() as u32;
-    let large = nodes.filter(move |&node| share(node).abs() >= share_min);
-    large.map(|node| {
-        let of_block = |sums| PartSums::of(sums, Part::Body(node));
-        let blocks: Vec<PartSums> = blocks.blocks().iter().map(of_block).collect();
-        errors(&blocks)[0]
-    })
+    let shares = own_shares(round).into_iter().enumerate();
+    let large = shares.filter(move |(_, share)| share.abs() >= share_min);
+    large.map(|(node, _)| own_error(round, node as u32))
 }
 
-/// The mean of the call paths' weights, each counted by the magnitude of the path's own share, and its standard error.
-/// The mean may be certain although its distribution over two paths is not. A path that evens the latency out has a
-/// negative share, and the same weight.
-pub fn mean_by_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
+/// By node: the share of its own time.
+fn own_shares(round: &RoundSums) -> Vec<f64> {
     let total = round.sums.blocks.total();
     let share = |node| PartSums::of(&total, Part::Body(node)).fractions()[0];
-    let shares: Vec<f64> = (0..weights.len() as u32).map(share).collect();
-    let whole: f64 = shares.iter().map(|share| share.abs()).sum();
-    let weights = weights.iter().zip(&shares);
-    let weights: Vec<f64> = weights
-        .map(|(weight, share)| fraction(weight * share.signum(), whole))
-        .collect();
+    (0..round.paths.all().len() as u32).map(share).collect()
+}
+
+fn own_error(round: &RoundSums, node: u32) -> f64 {
+    let of_block = |sums| PartSums::of(sums, Part::Body(node));
+    let blocks: Vec<PartSums> = round.sums.blocks.blocks().iter().map(of_block).collect();
+    errors(&blocks)[0]
+}
+
+/// The mean of the call paths' weights, each counted by the path's own share, and its standard error. The mean may be certain although
+/// its distribution over two paths is not. A path that evens the latency out has a negative share; one that is certain counts by its
+/// magnitude. Others may be chance, and cancel out.
+pub fn mean_by_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
+    let shares = own_shares(round);
+    let sign = |(node, &share): (usize, &f64)| match share < 0.0
+        && -share > ERRORS_MIN * own_error(round, node as u32)
+    {
+        true => -1.0,
+        false => 1.0,
+    };
+    let signs: Vec<f64> = shares.iter().enumerate().map(sign).collect();
+    let whole: f64 = shares
+        .iter()
+        .zip(&signs)
+        .map(|(share, sign)| share * sign)
+        .sum();
     let of = |sums: &Sums| {
         let mut all = PartSums {
             part: Moments::default(),
             ..PartSums::of(sums, Part::Body(ROOT))
         };
-        for (node, weight) in (0..).zip(&weights) {
+        for (node, (weight, sign)) in (0..).zip(weights.iter().zip(&signs)) {
             let [time, _, with_latency] = PartSums::of(sums, Part::Body(node)).part;
-            all.part[0] += weight * time;
-            all.part[2] += weight * with_latency;
+            let counted = fraction(weight * sign, whole);
+            all.part[0] += counted * time;
+            all.part[2] += counted * with_latency;
         }
         all
     };
     let blocks: Vec<PartSums> = round.sums.blocks.blocks().iter().map(of).collect();
-    let [mean, _] = of(&total).fractions();
+    let [mean, _] = of(&round.sums.blocks.total()).fractions();
     [mean, errors(&blocks)[0]]
 }
 

@@ -1,8 +1,8 @@
 //! How much of the variance of all intervals a round explains. The profile rests on the round with the largest value.
 //!
 //! ```text
-//! worth = coverage x (depth - 2 se, at least 0)
-//! depth = mean over the parts of its variance tree, by |share|, of
+//! worth = coverage x (|depth| - 2 se, at least 0)
+//! depth = mean over the parts of its variance tree, by share, of
 //!         log2(1 + calls on the way to the part; one half for the interval itself)
 //! ```
 //!
@@ -11,7 +11,7 @@
 //!   explains none of their variance. Latencies that only a few intervals of the run reach are left out: chance puts
 //!   them into one round or the other.
 //! - A **part** is a call's time outside of its timed calls. A part that evens the latency out has a negative
-//!   share: to split it is worth as much.
+//!   share: to split it is worth as much. It counts by its magnitude if it is certain.
 //! - The **standard error** is the jackknife's error of the whole sum. Two parts at the same depth may be hard to tell
 //!   apart although their common share at that depth is certain.
 //! - A part is worth more the **deeper** it lies: its weight grows with the logarithm of its depth. A round that splits
@@ -49,7 +49,7 @@ pub(super) fn coverage(round: &RoundSums, lost: Lost, all: &Latencies) -> f64 {
 fn explained(round: &RoundSums) -> f64 {
     let weights: Vec<f64> = call_depths(&round.paths).into_iter().map(weight).collect();
     let [depth, se] = evidence::mean_by_own_shares(round, &weights);
-    (depth - ERRORS_MIN * se).max(0.0)
+    (depth.abs() - ERRORS_MIN * se).max(0.0)
 }
 
 /// Weight of a part that lies `depth` timed calls below the interval.
