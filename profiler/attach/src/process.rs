@@ -50,9 +50,7 @@ impl Mapping {
             false => format!("{name}, which cannot be read: run evenkeel as root"),
         }
     }
-}
 
-impl Mapping {
     /// Whether its file can be read and is not in the format of programs.
     fn is_of_a_runtime(&self) -> bool {
         let mut begins = [0; 4];
