@@ -16,7 +16,7 @@ const COMMAND: &str = "scripts/jvm/voltdb.sh --json --with evenkeel";
 /// VoltDB's default, which just carries the load, and the number that the paper's best is compared with.
 const DEFAULT_SITES: u32 = 2;
 const MANY_SITES: u32 = 8;
-/// A share below this counts as this, where it divides.
+/// Smallest share to divide by.
 const LEAST: f64 = 0.001;
 
 /// Figure 3.1, in VoltDB.
@@ -81,7 +81,7 @@ fn run(context: &Context) -> Result<Finding, Error> {
     })
 }
 
-/// The queue's share with two sites, beside the paper's, and how it falls with eight. A single run has no interval for the rest.
+/// The queue's share with two sites, and how it falls with eight. A single run has no interval for the rest.
 fn found(runs: &[Run]) -> Option<Finding> {
     let of = |sites| runs.iter().find(|run| run.sites == sites);
     let (two, eight) = (of(DEFAULT_SITES)?, of(MANY_SITES)?);

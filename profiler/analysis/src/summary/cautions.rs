@@ -2,6 +2,8 @@
 
 use crate::findings::warnings::{self, Warning};
 use crate::inputs::Inputs;
+use crate::intervals::assembler::reader::Lost;
+use crate::intervals::counts::RunCounts;
 use crate::intervals::interval::Reason;
 use crate::profile::Profile;
 use crate::rounds::combine::LoadPart;
@@ -12,9 +14,11 @@ use crate::sums::paths::{PROBES, ROOT};
 /// All of them: of the sample first, then of what was left out of it, of what profiling cost, and of what is rough.
 pub(super) fn cautions(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning> {
     let sample = sample(profile, total).into_iter();
+    let lost_ns = inputs.lost.ticks as f64 / inputs.options.ticks_per_ns;
+    let lost = (inputs.lost.intervals, lost_ns);
     sample
-        .chain(left_out(inputs))
-        .chain(loss_bias(profile, inputs, total))
+        .chain(left_out(&inputs.run, inputs.lost))
+        .chain(loss_bias(profile.mean_ns, total.intervals, lost))
         .chain(closure_error(inputs))
         .chain(overhead(profile))
         .chain(probe_share(total))
@@ -36,10 +40,10 @@ fn sample(profile: &Profile, total: &Sums) -> Vec<Warning> {
     found.into_iter().flatten().collect()
 }
 
-/// Intervals that are not in the sums. What was lost under other plans than those that the profile rests on is not missing in it.
-fn left_out(inputs: &Inputs<'_>) -> Option<Warning> {
-    let run = inputs.run;
-    let elsewhere = run.lost.intervals.saturating_sub(inputs.lost.intervals);
+/// Intervals that are not in the sums. What was lost under other plans than those that the profile rests on, which lost `lost`, is not
+/// missing in it.
+fn left_out(run: &RunCounts, lost: Lost) -> Option<Warning> {
+    let elsewhere = run.lost.intervals.saturating_sub(lost.intervals);
     let left_out = |reason: Reason| match reason {
         Reason::RecordsLost => run.discarded[reason as usize].saturating_sub(elsewhere),
         _ => run.discarded[reason as usize],
@@ -58,17 +62,15 @@ fn left_out(inputs: &Inputs<'_>) -> Option<Warning> {
     })
 }
 
-/// Which intervals lose records may depend on how long they take: those that fill their ring are the long ones.
-fn loss_bias(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Option<Warning> {
-    let ticks_per_ns = inputs.options.ticks_per_ns;
-    let (lost, kept) = (inputs.lost.intervals, total.intervals);
-    let lost_ns = inputs.lost.ticks as f64 / ticks_per_ns;
-    let mean_ns = (profile.mean_ns * kept as f64 + lost_ns) / (kept + lost).max(1) as f64;
-    let bias = fraction(mean_ns - profile.mean_ns, profile.mean_ns);
+/// Which intervals lose records may depend on how long they take: those that fill their ring are the long ones. `kept_ns`: mean latency
+/// of the `kept` intervals; those that lost records took `lost_ns` together.
+fn loss_bias(kept_ns: f64, kept: u64, (lost, lost_ns): (u64, f64)) -> Option<Warning> {
+    let mean_ns = (kept_ns * kept as f64 + lost_ns) / (kept + lost).max(1) as f64;
+    let bias = fraction(mean_ns - kept_ns, kept_ns);
     (kept > 0 && bias.abs() > warnings::LOSS_BIAS_HIGH).then(|| Warning::LossDependsOnLatency {
         intervals: lost,
         lost_ns: lost_ns / lost.max(1) as f64,
-        kept_ns: profile.mean_ns,
+        kept_ns,
         mean_ns,
     })
 }
@@ -133,6 +135,7 @@ fn loads(inputs: &Inputs<'_>) -> Option<Warning> {
 mod tests {
     use super::*;
     use crate::profile::Overhead;
+    use crate::sums::NodeSums;
 
     /// More than 3 % is pointed out: as measured where that is beyond chance, otherwise as estimated.
     #[test]
@@ -155,5 +158,63 @@ mod tests {
         assert_eq!(of(0.02, Some((0.1, 0.01))), warning(0.1, true));
         assert_eq!(of(0.02, Some((0.1, 0.08))), None, "it may be chance");
         assert_eq!(of(0.04, Some((0.02, 0.001))), None, "measured");
+    }
+
+    /// Of a thousand intervals more than ten. Those that were lost in rounds that the profile does not rest on do not count.
+    #[test]
+    fn what_was_left_out_is_pointed_out() {
+        let of = |malformed, lost, lost_here| {
+            let mut run = RunCounts {
+                represented: 1000,
+                ..RunCounts::default()
+            };
+            run.discarded[Reason::Malformed as usize] = malformed;
+            run.discarded[Reason::RecordsLost as usize] = lost;
+            run.lost.intervals = lost;
+            let lost = Lost {
+                intervals: lost_here,
+                ..Lost::default()
+            };
+            left_out(&run, lost)
+        };
+        assert_eq!(of(10, 0, 0), None);
+        let (fraction, reason) = (0.011, Reason::Malformed);
+        assert_eq!(of(11, 0, 0), Some(Warning::Discarded { fraction, reason }));
+        let reason = Reason::RecordsLost;
+        assert_eq!(of(0, 11, 11), Some(Warning::Discarded { fraction, reason }));
+        assert_eq!(of(0, 11, 0), None);
+    }
+
+    /// A thousand intervals of 100 ns are kept. Twenty others make the mean of all 102 ns, or leave it.
+    #[test]
+    fn a_mean_that_the_lost_would_change_is_pointed_out() {
+        let mean_ns = |lost| match loss_bias(100.0, 1000, lost) {
+            Some(Warning::LossDependsOnLatency { mean_ns, .. }) => Some(mean_ns),
+            _ => None,
+        };
+        assert_eq!(mean_ns((20, 4040.0)), Some(102.0));
+        assert_eq!(mean_ns((20, 2500.0)), None);
+        assert_eq!(loss_bias(0.0, 0, (20, 4040.0)), None);
+    }
+
+    /// All of the variance is the interval's, and a fiftieth or a two-hundredth of it lies in probes.
+    #[test]
+    fn a_variance_of_probes_is_pointed_out() {
+        let of = |in_probes: i128| {
+            let mut total = Sums {
+                intervals: 2,
+                latency: 200,
+                nodes: vec![NodeSums::default(); 2],
+                ..Sums::default()
+            };
+            // Latencies of 0 and 200.
+            total.nodes[ROOT as usize].inclusive = 200;
+            total.nodes[ROOT as usize].inclusive_latency = 40_000;
+            total.nodes[PROBES as usize].inclusive = in_probes;
+            total.nodes[PROBES as usize].inclusive_latency = 200 * in_probes;
+            probe_share(&total)
+        };
+        assert_eq!(of(1), None);
+        assert_eq!(of(4), Some(Warning::ProbeShare(0.02)));
     }
 }
