@@ -17,7 +17,7 @@ pub(super) fn cautions(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> 
     let lost_ns = inputs.lost.ticks as f64 / inputs.options.ticks_per_ns;
     let lost = (inputs.lost.intervals, lost_ns);
     sample
-        .chain(left_out(&inputs.run, inputs.lost))
+        .chain(left_out(inputs.run, inputs.lost))
         .chain(loss_bias(profile.mean_ns, total.intervals, lost))
         .chain(closure_error(inputs))
         .chain(overhead(profile))
