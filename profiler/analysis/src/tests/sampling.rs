@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use evenkeel_wire::{KeepRate, LATENCY_CLASSES, Marker, Record, latency_class};
 
 use super::trace::*;
-use crate::Analysis;
 use crate::fleet::minutes::Minute;
 use crate::profile::{Profile, SamplingRule};
 use crate::sums::keeping;
+use crate::{Analysis, ProbeCost};
 
 const INTERVALS: u64 = 6_000;
 const DRAWS: u64 = 150;
@@ -277,4 +277,17 @@ fn a_clock_that_goes_back_gives_no_weight() {
     let profile = profile_of(&analysis);
     assert_eq!((profile.intervals, profile.discarded), (0, 1));
     assert_eq!(profile.intervals_seen, 1);
+}
+
+/// From a hundred intervals on, those are slow that exceed the mean by half of the standard deviation: half take 100 ticks here, half 300.
+#[test]
+fn from_when_on_an_interval_is_slow() {
+    let mut analysis = started(ProbeCost::default());
+    for at in 0..100 {
+        assert_eq!(analysis.slow_from_ticks(), None, "after {at}");
+        let ticks = [100, 300][at as usize % 2];
+        analysis.push(1, &interval(1000 * at, &[work(ticks)]));
+    }
+    let slow = analysis.slow_from_ticks().unwrap();
+    assert!((245..=255).contains(&slow), "{slow}");
 }
