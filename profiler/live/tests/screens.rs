@@ -220,6 +220,6 @@ fn a_finished_profile_has_the_names_of_the_report() {
     view.update(profile);
     view.key(Key::Character('2'));
     let drawn = text(&draw(&mut view, 200, 60));
-    assert!(drawn.contains("keysCommand (not expanded)"), "{drawn}");
-    assert!(!drawn.contains("body of keysCommand"), "{drawn}");
+    assert!(drawn.contains("call (not expanded)"), "{drawn}");
+    assert!(!drawn.contains("body of call"), "{drawn}");
 }
