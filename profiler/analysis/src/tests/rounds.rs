@@ -6,7 +6,8 @@ use super::trace::*;
 use crate::findings::reasons::NotTimed;
 use crate::profile::Unpatched;
 use crate::rounds::plans::PlanChange;
-use crate::{Analysis, Pick, ProbeCost, SLOWEST, Started};
+use crate::sites::{INDIRECT, Kind};
+use crate::{Analysis, Pick, ProbeCost, RunFacts, SLOWEST, Started};
 
 const A: u32 = 0;
 const B: u32 = 1;
@@ -254,4 +255,30 @@ fn a_call_that_only_another_round_timed_may_hide_in_its_callers_time() {
             |call: &Unpatched| call.hides_time && call.reason == NotTimed::TimedInRound(2);
         assert!(profile.unpatched.iter().all(says_where));
     }
+}
+
+/// The interval calls through a pointer, whose own time varies, and has timed calls: what lies between them is not expanded. The comparison of
+/// slow and middle intervals says so, as the tree does.
+#[test]
+fn cohorts_name_what_is_not_expanded_as_the_tree_does() {
+    let mut analysis = started(ProbeCost::default());
+    let table = sites(&[(INDIRECT, "root+1", 2), ("b", "f+2", 0)]);
+    for at in 0..400 {
+        let slow = if at % 20 == 0 { 5_000 } else { 0 };
+        let steps = [call(A, [work(100 + at % 7 + slow), leaf(B, 10)])];
+        analysis.push(1, &interval(10_000 * at, &steps));
+    }
+    let profile = analysis.finished(&table, &options(), &RunFacts::default());
+    let cohorts = profile.cohorts.unwrap();
+    let body = cohorts
+        .nodes
+        .iter()
+        .find(|node| node.kind == Kind::NotOpened);
+    assert!(
+        body.is_some_and(|body| body.part > 0.9),
+        "{:?}",
+        cohorts.nodes
+    );
+    let in_tree = &profile.tree.children[0].children;
+    assert!(in_tree.iter().any(|node| node.kind == Kind::NotOpened));
 }
