@@ -9,6 +9,7 @@ use clap::Args;
 use evenkeel_attach::jvm;
 use evenkeel_kernel::{KernelEvents, Watched};
 use evenkeel_session::agent::Agent;
+use evenkeel_session::launch;
 use evenkeel_symbols::{DebugSources, Module};
 
 use crate::output::{self, Failure};
@@ -216,12 +217,8 @@ fn kernel_events() -> [Finding; 2] {
 }
 
 fn names() -> Finding {
-    let on_path = |program: &str| {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    };
     match std::env::var("DEBUGINFOD_URLS") {
-        Ok(urls) if !urls.trim().is_empty() && on_path("debuginfod-find") => {
+        Ok(urls) if !urls.trim().is_empty() && launch::file_of("debuginfod-find").is_some() => {
             Good(format!("debug files are fetched from {}", urls.trim()))
         }
         _ => Missing("debug files are not fetched: install the server's symbols package (Debian: -dbgsym, -dbg; RPM: -debuginfo), or debuginfod-find (package debuginfod) and set DEBUGINFOD_URLS (https://debuginfod.elfutils.org/)".to_owned()),

@@ -1,6 +1,6 @@
 //! What to do where no interval is named and none is known: which functions of the program may handle a request.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use evenkeel_intervals::presets;
 use evenkeel_symbols::{DebugSources, Module, launchable};
@@ -21,7 +21,7 @@ pub fn message(program: &Path) -> String {
 
 /// What the program's own names say, as further sentences.
 fn of_program(program: &Path) -> String {
-    let file = match launchable(&found(program)) {
+    let file = match launchable(program) {
         Ok(file) => file,
         Err(why) => return format!(" {why}."),
     };
@@ -40,17 +40,6 @@ fn of_program(program: &Path) -> String {
         program.display(),
         handlers.join(", ")
     )
-}
-
-/// A program's file, which the shell would find.
-fn found(program: &Path) -> PathBuf {
-    if program.components().count() > 1 {
-        return program.to_owned();
-    }
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let files = std::env::split_paths(&paths).map(|folder| folder.join(program));
-    let mut files = files.filter(|file| file.is_file());
-    files.next().unwrap_or_else(|| program.to_owned())
 }
 
 #[cfg(test)]

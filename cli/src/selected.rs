@@ -1,12 +1,13 @@
 //! Which interval is profiled: as the options say, or the one that is known of the program.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use evenkeel_attach::process;
 use evenkeel_intervals::presets::{JavaPreset, PRESETS, Preset};
 use evenkeel_intervals::spec::NamedCall;
-use evenkeel_session::Subject;
 use evenkeel_session::profile::IntervalSelector;
+use evenkeel_session::{Subject, launch};
 
 use crate::doctor;
 use crate::no_interval;
@@ -102,8 +103,12 @@ fn program(subject: &Subject) -> PathBuf {
     match subject {
         Subject::Process(pid) => doctor::program(*pid),
         Subject::Command(command) => {
-            let name = command.words.first();
-            name.map(PathBuf::from).unwrap_or_default()
+            let name = command
+                .words
+                .first()
+                .map(OsString::as_os_str)
+                .unwrap_or_default();
+            launch::file_of(&name.to_string_lossy()).unwrap_or_else(|| name.into())
         }
     }
 }

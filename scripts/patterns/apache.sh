@@ -32,6 +32,17 @@ $lines"
     await curl -fs "http://127.0.0.1:$port/small.txt"
 }
 
+start_private() { # the same with a location for users of $work/users
+    start 'auth_basic authn_core authn_file authz_user' "<Location /private>
+AuthType Basic
+AuthName private
+AuthUserFile $work/users
+Require valid-user
+</Location>"
+    mkdir -p "$work/html/private"
+    echo small >"$work/html/private/small.txt"
+}
+
 case $problem in
 keepalive)
     start '' 'KeepAlive On
@@ -120,28 +131,14 @@ CustomLog $work/access.log \"%h %r\"" unshare -m sh -c "mount --bind $work/resol
     for _ in 1 2 3; do load repeat once; done
     ;;
 passwords)
-    start 'auth_basic authn_core authn_file authz_user' "<Location /private>
-AuthType Basic
-AuthName private
-AuthUserFile $work/users
-Require valid-user
-</Location>"
-    mkdir -p "$work/html/private"
-    echo small >"$work/html/private/small.txt"
+    start_private
     htpasswd -bcB -C 10 "$work/users" user password
     chmod -R a+rX "$work"
     for _ in 1 2; do load repeat ask /small.txt 0.005; done
     load repeat ask /private/small.txt 0.2 Authorization 'Basic dXNlcjpwYXNzd29yZA=='
     ;;
 users)
-    start 'auth_basic authn_core authn_file authz_user' "<Location /private>
-AuthType Basic
-AuthName private
-AuthUserFile $work/users
-Require valid-user
-</Location>"
-    mkdir -p "$work/html/private"
-    echo small >"$work/html/private/small.txt"
+    start_private
     { seq -f 'user%.0f:$apr1$salt$hash' 200000; htpasswd -nbm user password; } >"$work/users"
     chmod -R a+rX "$work"
     for _ in 1 2; do load repeat ask /small.txt 0.005; done

@@ -79,6 +79,16 @@ impl Ending {
     }
 }
 
+/// The file that `command` names, as a shell would find it.
+pub fn file_of(command: &str) -> Option<PathBuf> {
+    if command.contains('/') {
+        return Some(PathBuf::from(command));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut files = std::env::split_paths(&path).map(|dir| dir.join(command));
+    files.find(|file| file.is_file())
+}
+
 /// The program that `command` names, as a shell would find it.
 ///
 /// # Errors
@@ -87,18 +97,8 @@ pub(crate) fn find_program(command: &str) -> Result<PathBuf, Error> {
     let missing = || Error::NoCommand {
         command: command.to_owned(),
     };
-    let path = if command.contains('/') {
-        PathBuf::from(command)
-    } else {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path)
-            .map(|dir| dir.join(command))
-            .find(|file| file.is_file())
-            .ok_or_else(missing)?
-    };
-    if !path.exists() {
-        return Err(missing());
-    }
+    let path = file_of(command).filter(|file| file.exists());
+    let path = path.ok_or_else(missing)?;
     evenkeel_symbols::launchable(&path)?;
     Ok(path)
 }

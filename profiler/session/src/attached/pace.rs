@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::spare::SpareTime;
 
 /// The part of `--max-overhead` that it may spend; probes and drains have the rest
-/// (`profile/records/duty_cycle/policy.rs`). By definition: `what_was_spent_is_paid_back`.
+/// (`SPENT_PART` in `profile/records/duty_cycle/policy.rs`). By definition: `attaching_has_a_part_of_what_is_permitted`.
 const PART: f64 = 0.5;
 /// Time that may be saved up, or owed for other work: this many seconds' allowance. A server that starts ten workers at a
 /// time has them all at once. Guess: `what_was_spent_is_paid_back`.
