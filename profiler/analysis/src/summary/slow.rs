@@ -96,8 +96,7 @@ fn finding(common: &SlowPath, of_stacks: u64) -> Option<Finding> {
     let whole = common.functions.get(1..)?;
     let holder = whole.iter().position(|name| name.starts_with(HELD_BY));
     let below = &whole[..holder.unwrap_or(whole.len())];
-    // Recordings of earlier versions have the name of a file for a function that has none.
-    let is_named = |name: &&String| !is_unnamed(name) && !name.contains(".so");
+    let is_named = |name: &&String| !is_unnamed(name);
     let tells = |name: &&String| is_named(name) && !is_plumbing(name);
     let function = below.iter().rfind(tells);
     let function = function.or_else(|| below.iter().rfind(is_named))?;
@@ -244,7 +243,13 @@ mod tests {
         let inside = found.seen_inside.unwrap();
         assert_eq!((inside.stacks, inside.of_stacks), (5, 6));
         let of = |names: &[&str]| finding(&path(names), 6).unwrap().headline;
-        let waits = of(&["request", "page_in", "load", "read", "libc.so.6"]);
+        let waits = of(&[
+            "request",
+            "page_in",
+            "load",
+            "read",
+            "(a function of libc.so.6)",
+        ]);
         assert_eq!(waits, "load called by page_in");
         let unknown = of(&["request", "save", "(a function of server)"]);
         assert_eq!(unknown, "save");
