@@ -30,11 +30,11 @@ enum Answer {
 static PREPARED: AtomicBool = AtomicBool::new(false);
 
 /// Joins the session whose arena `descriptor` leads to; [`evenkeel_poll`] then applies its plan. `memory` is `/proc/self/mem` of this process,
-/// where it may not open that itself; otherwise negative. Whatever comes of it, the `count` descriptors at `handed` are closed, which
-/// were made to bring it here: each of them would be a further call that the thread stands still for.
+/// where it may not open that itself; otherwise negative. The `count` descriptors at `handed` brought it here, and are closed in any case.
+/// The session would need a further call for each of them, and the thread would stand still for it.
 ///
 /// # Safety
-/// There are so many numbers at `handed`.
+/// `handed` has `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evenkeel_attach(
     descriptor: i32,

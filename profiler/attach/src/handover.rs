@@ -11,8 +11,8 @@ use crate::visit::Visit;
 const MESSAGE_BYTES: u64 = 56;
 const CONTROL_BYTES: usize = 16 + 4 * DESCRIPTORS_MAX;
 
-/// Hands `descriptors` to the process `pid`. Their numbers there, in the same order, and behind them those of the two sockets: all are to
-/// be closed.
+/// Hands `descriptors` to the process `pid`. Returns their numbers there, in the same order, and then the numbers of the two sockets. All
+/// are to be closed.
 pub fn hand_over(
     visit: &mut Visit<'_>,
     pid: i32,

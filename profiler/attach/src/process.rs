@@ -364,7 +364,7 @@ mod tests {
         assert!(!is_c_library("/usr/lib/libcrypto.so.3 (deleted)"));
     }
 
-    /// A Lisp keeps compiled code in a file of its own.
+    /// A Lisp keeps compiled code in a file that is no program.
     #[test]
     fn a_file_that_is_no_program_is_said_to_be_none() {
         let of = |path: &str| {

@@ -415,7 +415,7 @@ pub fn add(profile: &mut Profile) {
 mod tests {
     use super::*;
 
-    /// Many locks, of which each was free, take time without a wait.
+    /// Many locks take time without a wait: each was free.
     #[test]
     fn a_lock_that_was_free_is_no_wait() {
         let server = server_of("postgres").unwrap();

@@ -1,4 +1,4 @@
-//! Functions that may handle a request, by their names: for a user who has named no interval.
+//! Functions that may handle a request, by their names. They are listed where no interval is named.
 
 use std::collections::HashMap;
 

@@ -158,7 +158,7 @@ fn own_errors(round: &RoundSums, share_min: f64) -> impl Iterator<Item = f64> {
     large.map(|(node, _)| own_error(round, node as u32))
 }
 
-/// By node: the share of its own time.
+/// The shares of the nodes' own times, by node.
 fn own_shares(round: &RoundSums) -> Vec<f64> {
     let total = round.sums.blocks.total();
     let share = |node| PartSums::of(&total, Part::Body(node)).fractions()[0];

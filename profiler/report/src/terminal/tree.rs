@@ -120,7 +120,7 @@ struct Guides {
 }
 
 impl Guides {
-    /// Those of a child; below the last one no line goes on.
+    /// Those of a child. There is no line below the last one.
     fn of_child(&self, is_last: bool) -> Guides {
         let [branch, under] = match is_last {
             true => ["└ ", "  "],

@@ -2,7 +2,7 @@
 //!
 //! A server that executes a program for each connection (Postfix, inetd) starts tens of processes a second. Each of
 //! them takes milliseconds of two processes to attach to: the session's, and its own. A probe's cost is no measure of
-//! that, so attaching has an allowance of its own, the part of `--max-overhead` that probes and drains leave. Only what
+//! that, so attaching has its own allowance: the part of `--max-overhead` that probes and drains leave. Only what
 //! is taken from others counts ([`crate::spare`]). What else the session does is paid from it, too.
 //!
 //! The allowance may be overdrawn by one process. So some are attached to however little is allowed, and those that
