@@ -29,8 +29,10 @@ pub enum State {
     Thread(u16),
     /// Activity of a thread for an interval without records, for example one skipped by sampling.
     Unrecorded,
-    /// The holder serves intervals, and waited for its client between two of them.
+    /// The holder is a session of a database, and waited for its client between two statements.
     Idle,
+    /// The holder serves other intervals than statements, and waited for its client between two of them.
+    Client,
     /// A thread that relays messages of another machine waited for that machine.
     Remote,
     /// Work of another thread on the same interval.
@@ -52,9 +54,6 @@ pub enum State {
     /// Records of this time were dropped, lost, or left out because the path became too long.
     Unseen,
 }
-
-/// A holder that waits for its client between two statements.
-pub(crate) const HOLDER_IDLE: &str = "holder idle in transaction";
 
 const TAG_SHIFT: u32 = 12;
 const PAYLOAD_MASK: u32 = (1 << TAG_SHIFT) - 1;
@@ -89,6 +88,7 @@ impl State {
             State::Idle => (13, 0),
             State::Remote => (14, 0),
             State::Thread(name) => (15, u32::from(name) & PAYLOAD_MASK),
+            State::Client => (16, 0),
         };
         CALL_STEPS + (tag << TAG_SHIFT | payload)
     }
@@ -114,6 +114,7 @@ impl State {
             13 => State::Idle,
             14 => State::Remote,
             15 => State::Thread(payload as u16),
+            16 => State::Client,
             _ => return None,
         })
     }
@@ -125,7 +126,7 @@ impl State {
             State::Other(_) | State::Background(_) | State::Thread(_) | State::Unrecorded => {
                 Kind::Others
             }
-            State::Idle => Kind::Client,
+            State::Idle | State::Client => Kind::Client,
             State::Remote => Kind::Socket,
             State::Helper => Kind::Helper,
             State::Woken => Kind::Woken,
@@ -178,7 +179,8 @@ impl State {
             State::Background(role) => role.name().into(),
             State::Thread(name) => format!("{OUTSIDE}: {}", class(name.into())),
             State::Unrecorded => "interval that was not recorded".into(),
-            State::Idle => HOLDER_IDLE.into(),
+            State::Idle => "holder idle in transaction".into(),
+            State::Client => "holder waits for its client".into(),
             State::Remote => "waits: the other end of its connection".into(),
             State::Helper => "another thread of this interval".into(),
             State::Woken => "woken, not yet running".into(),
@@ -266,6 +268,7 @@ mod tests {
             State::Thread(257),
             State::Unrecorded,
             State::Idle,
+            State::Client,
             State::Remote,
             State::Helper,
             State::Woken,

@@ -46,6 +46,8 @@ pub struct ClassTable {
     by_integer: FxHashMap<u64, usize>,
     /// Of a class and a number that came with it.
     detailed: FxHashMap<(usize, u64), usize>,
+    /// See [`ClassTable::is_of_tables`].
+    is_of_tables: bool,
 }
 
 impl Default for ClassTable {
@@ -57,6 +59,7 @@ impl Default for ClassTable {
             key: Vec::new(),
             by_integer: FxHashMap::default(),
             detailed: FxHashMap::default(),
+            is_of_tables: false,
         }
     }
 }
@@ -163,6 +166,11 @@ impl ClassTable {
         &self.names[class]
     }
 
+    /// Whether a class is a statement about tables: what has been seen is a database, and a session that keeps a lock is in a transaction.
+    pub(crate) fn is_of_tables(&self) -> bool {
+        self.is_of_tables
+    }
+
     /// Whether a class is that of intervals without a label.
     pub(crate) fn is_unlabelled(class: usize) -> bool {
         class == UNLABELLED_ID
@@ -176,6 +184,7 @@ impl ClassTable {
             return OTHER_ID;
         }
         let class = self.names.len();
+        self.is_of_tables |= sql::is_about_tables(&name);
         self.names.push(name.clone());
         self.by_name.insert(name, class);
         class

@@ -21,6 +21,18 @@ pub fn is_sql(text: &str) -> bool {
     first.is_some_and(|token| VERBS.split(' ').any(|verb| verb == token.text))
 }
 
+/// Whether `text` is a statement about tables, which no other protocol's command is taken for: Redis has `select 0`, memcached `delete key`.
+pub fn is_about_tables(text: &str) -> bool {
+    let tokens = tokens(text);
+    let mut words = tokens.iter().map(|token| &*token.text);
+    match words.find(|word| *word != "(") {
+        Some("select" | "delete" | "with") => words.any(|word| word == "from"),
+        Some("insert" | "replace" | "merge") => words.any(|word| word == "into"),
+        Some("update") => words.any(|word| word == "set"),
+        _ => false,
+    }
+}
+
 /// The statement in normal form.
 pub fn normalise(text: &str) -> String {
     let mut tokens = tokens(text);

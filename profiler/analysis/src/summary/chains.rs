@@ -203,7 +203,9 @@ fn does(tree: &VarianceTree<'_>, node: u32) -> Option<String> {
     let mut names = path_up(tree, node)
         .take_while(is_own)
         .filter_map(|at| match tree.state(at) {
-            None | Some(State::Idle | State::Remote) => Some(tree.name(Part::Call(at))),
+            None | Some(State::Idle | State::Client | State::Remote) => {
+                Some(tree.name(Part::Call(at)))
+            }
             Some(_) => None,
         });
     names.find(|name| !is_plumbing(name) && !is_unnamed(name))

@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
         if state == State::Remote {
             return self.leave_target(cursor);
         }
-        if met.release.is_none() && state != State::Idle {
+        if met.release.is_none() && !matches!(state, State::Idle | State::Client) {
             return;
         }
         self.push_wait(cursor, state, time, met.endings);
@@ -190,7 +190,10 @@ impl<'a> Walk<'a> {
         match met.release {
             _ if is_relayed && thread.role.is_relay() => State::Remote,
             None if is_message && serves && matches!(cursor.serving, Serving::Nobody) => {
-                State::Idle
+                match thread.role == ThreadRole::SESSION || self.past.is_database {
+                    true => State::Idle,
+                    false => State::Client,
+                }
             }
             _ => State::Waits(met.object.kind),
         }

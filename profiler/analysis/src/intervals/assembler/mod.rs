@@ -96,6 +96,8 @@ pub struct Past {
     pub keyed: KeyedIntervals,
     /// Classes of the others.
     pub serials: Serials,
+    /// Whether an interval was a statement about tables.
+    pub is_database: bool,
 }
 
 /// Everything between records and intervals.
@@ -148,6 +150,7 @@ impl Assembler {
         if !follows_waits {
             return;
         }
+        self.past.is_database = self.classes.is_of_tables();
         let Some(thread) = self.past.threads.get_mut(&key) else {
             return;
         };

@@ -10,7 +10,6 @@ use crate::intervals::switched_out::{Off, SwitchedOut};
 use crate::tests::trace::{child, near, options};
 
 const POLL: &str = "waits: any of several descriptors";
-const IDLE: &str = "holder idle in transaction";
 
 /// Interval 1000 to 3100, in f 1010 to 3090, waits as PostgreSQL waits for a lock. A timer's signal ends the first
 /// wait, 1020-2020, and the thread looks for deadlocks. It waits again, 2030-3080, until a background thread, in g
@@ -230,9 +229,35 @@ fn a_wait_for_a_standby_ends_at_the_socket_to_it() {
 /// Interval 1000 to 1200 waits 1010-1190 for lock 1. The statement of the lock's holder ends at 1020. The holder then
 /// waits for its client, 1025-1150. The client's next statement, 1155-1185, releases the lock at 1180.
 #[test]
-fn a_holder_that_waits_for_its_client_is_idle_in_transaction() {
+fn a_holder_that_waits_for_its_client_is_idle_in_transaction_where_statements_are_served() {
+    for (label, thread, expected) in [
+        (
+            "update t set a = a + 1",
+            "one",
+            "holder idle in transaction",
+        ),
+        (
+            "INSERT INTO t VALUES (1)",
+            "one",
+            "holder idle in transaction",
+        ),
+        (
+            "",
+            "postgres: app shop [local] 12",
+            "holder idle in transaction",
+        ),
+        ("", "one", "holder waits for its client"),
+        ("GET /update/t", "one", "holder waits for its client"),
+        ("set key", "one", "holder waits for its client"),
+        ("select 0", "one", "holder waits for its client"),
+    ] {
+        holder_between_two(label, thread, expected);
+    }
+}
+
+fn holder_between_two(label: &str, thread: &str, expected: &str) {
     let waiter = stream()
-        .begin(1000, "")
+        .begin(1000, label)
         .wait(1010, 1190, ObjectKind::Mutex, 1)
         .call(1005, 1195, LOCK)
         .end(1200, &[]);
@@ -246,13 +271,18 @@ fn a_holder_that_waits_for_its_client_is_idle_in_transaction() {
         .call(1160, 1182, F)
         .end(1185, &[]);
     let mut analysis = following();
+    analysis.name_thread(2, thread.into());
     run(&mut analysis, &[waiter, holder]);
     let profile = analysis.profile(&table(), &options());
-    let path = ["lock", "waits: mutex", "thread outside of intervals", IDLE];
-    let idle = path
-        .iter()
-        .fold(&profile.tree, |node, name| child(node, name));
-    near(3.0 * idle.mean_ns, 125.0);
+    let wait = child(child(&profile.tree, "lock"), "waits: mutex");
+    let idle = wait.children.iter().find_map(|outside| {
+        let mut idle = outside.children.iter();
+        idle.find(|idle| idle.name == expected)
+    });
+    near(
+        3.0 * idle.unwrap_or_else(|| panic!("{label}: {wait:?}")).mean_ns,
+        125.0,
+    );
 }
 
 /// The holder's interval began while intervals were skipped. Its call of f shows that it is an interval, since recorded
