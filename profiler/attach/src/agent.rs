@@ -20,6 +20,7 @@ use crate::process::{self, AGENT, Mapping, is_agent};
 use crate::safe_point::SafePoints;
 use crate::seccomp;
 use crate::tracer::{Memory, Tracee};
+use crate::urgency::Urgent;
 use crate::visit::{Functions, Visit, bit};
 
 /// How long a thread at a safe point is looked for.
@@ -179,6 +180,7 @@ pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Inje
         });
     }
     let memory = own_memory(pid);
+    let _urgent = Urgent::begin();
     let mut visit = target.visit(&filters)?;
     let (tid, before) = (visit.tid(), process::used(visit.tid()));
     let joined = join(&mut visit, &target, agent, base, (arena, memory));
@@ -201,6 +203,7 @@ pub fn poll(pid: i32, agent: &AgentFile) -> Result<Duration, Refused> {
     let Some(base) = agent.base(&target.mappings, &target.memory) else {
         return Ok(Duration::ZERO);
     };
+    let _urgent = Urgent::begin();
     let mut visit = target.visit(&seccomp::counts(pid))?;
     let polled = visit.call(base + agent.poll, [0; 6]);
     let stood_still = visit.end();

@@ -11,6 +11,7 @@
 //! seccomp     what its filters of system calls let through
 //! files       the ELF files that are mapped: symbols, unwind tables
 //! tracer      one stopped thread
+//! urgency     whoever stops a thread runs before all others
 //! safe_point  is it safe to call functions here?                       (unwinds its stack)
 //! loader_lock would the loader wait for ever?
 //! standing    where a thread is blocked                               (without stopping it)
@@ -47,6 +48,7 @@ mod seccomp;
 mod stacks;
 mod standing;
 mod tracer;
+mod urgency;
 mod visit;
 
 #[cfg(test)]
