@@ -96,18 +96,30 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         tell_part!("\r\x1b[K");
     }
     let outcomes = ran?;
-    output::write(&arguments.document, &document::markdown(&outcomes))?;
+    let chosen = course::chosen(&arguments.names)?;
+    let markdown = document::markdown(&outcomes);
     if let Some(path) = &arguments.html {
         output::write(path, &page::html(&outcomes))?;
     }
     // The document has what was measured before, too.
-    let chosen = course::chosen(&arguments.names)?;
     let mut own = outcomes;
     own.retain(|outcome| chosen.iter().any(|one| one.id == outcome.id));
-    let lines = || own.iter().map(json_line).collect();
-    let text = || table(&own, &arguments.document);
-    arguments.json.output(lines, text)?;
     let unfinished = chosen.len() - own.len();
+    let is_all = arguments.names.is_empty() && unfinished == 0;
+    let earlier = std::fs::read_to_string(&arguments.document).unwrap_or_default();
+    let is_written = is_all || document::has_all(&markdown, &earlier);
+    if is_written {
+        output::write(&arguments.document, &markdown)?;
+    } else {
+        tell!(
+            "evenkeel: {} stays as it is: it has results of experiments that {} does not have; --document FILE writes these to another file",
+            arguments.document.display(),
+            arguments.results.display()
+        );
+    }
+    let lines = || own.iter().map(json_line).collect();
+    let text = || table(&own, is_written.then_some(&arguments.document));
+    arguments.json.output(lines, text)?;
     if unfinished > 0 {
         tell!("evenkeel: stopped with {unfinished} experiments left; go on with --resume");
     }
@@ -127,15 +139,17 @@ fn json_line(outcome: &Outcome) -> String {
     serde_json::to_string(outcome).expect("plain structures with text keys serialise") + "\n"
 }
 
-fn table(outcomes: &[Outcome], document: &Path) -> String {
+fn table(outcomes: &[Outcome], document: Option<&PathBuf>) -> String {
     let rows = outcomes
         .iter()
         .map(|one| format!("{:<18} {}\n", one.verdict.words(), one.paper.item));
+    let more =
+        document.map(|path| format!("What was measured, how, and why: {}\n", path.display()));
     format!(
-        "{}\n{}\nWhat was measured, how, and why: {}\n",
+        "{}\n{}\n{}",
         rows.collect::<String>(),
         document::summary(outcomes),
-        document.display()
+        more.unwrap_or_default()
     )
 }
 

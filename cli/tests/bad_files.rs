@@ -153,3 +153,22 @@ fn a_recording_of_another_user() {
     );
     run.ended(2).said(&["secret.keel", "permission denied"]);
 }
+
+/// One experiment does not take the place of those in a document whose results are not here.
+#[test]
+fn a_document_of_other_experiments() {
+    let place = Place::new();
+    let document = || std::fs::read_to_string(place.file("RESULTS.md")).unwrap();
+    for earlier in ["", "# Results\n", "# Results\n\n## Figure 99\n"] {
+        std::fs::write(place.file("RESULTS.md"), earlier).unwrap();
+        for _ in 0..2 {
+            let run = place.run(["experiments", "theorem-4.2"]).ended(0);
+            if earlier.contains("## ") {
+                run.said(&["RESULTS.md stays as it is", "--document"]);
+                assert_eq!(document(), earlier);
+            } else {
+                assert!(document().contains("Theorem 4.2"), "{}", document());
+            }
+        }
+    }
+}

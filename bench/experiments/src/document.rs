@@ -35,6 +35,12 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
     text
 }
 
+/// Whether a document has a section for everything that an earlier one has one for.
+pub fn has_all(text: &str, earlier: &str) -> bool {
+    let sections = |text| str::lines(text).filter(|line| line.starts_with("## "));
+    sections(earlier).all(|section| sections(text).any(|own| own == section))
+}
+
 /// A line for each claim, or for an item without any.
 fn claims(outcomes: &[Outcome]) -> String {
     let mut text = String::from(
