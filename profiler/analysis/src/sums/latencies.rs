@@ -373,6 +373,18 @@ mod tests {
         assert_eq!(latencies.missing_from(&inside), Missing::default());
     }
 
+    /// A tenth of 10,100 intervals is sampled. The octave from 2^15 lacks 4 of a hundred, as by chance; that from 2^20
+    /// lacks half. Slow intervals that are missing begin at the latter.
+    #[test]
+    fn an_octave_that_lacks_little_is_not_named() {
+        let of = |counts: [usize; 3]| {
+            let ticks = [1_000, 1 << 15, 1 << 20].into_iter().zip(counts);
+            ticks.flat_map(|(ticks, count)| std::iter::repeat_n(ticks, count))
+        };
+        let missing = all(of([9_000, 1_000, 100])).missing_from(&histogram(of([909, 96, 5])));
+        assert_eq!(missing.slower_than_ticks, 1 << 20);
+    }
+
     /// Half of the slow ones were skipped, and none of the quick: of the slow ones' distances half are missing.
     #[test]
     fn part_of_a_class_may_be_missing() {
