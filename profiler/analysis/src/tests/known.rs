@@ -127,6 +127,21 @@ fn negative_covariance_keeps_its_sign() {
     near(child(&profile.tree, "c").share, 1.0);
 }
 
+/// a varies by 1,000 to either side; b and c, equal and independent of a, by `by`: 2 Cov(b, c) is 2 by^2 of 10^6. Less
+/// than one in 10,000 is not listed.
+#[test]
+fn tiny_covariances_are_not_listed() {
+    let listed = |by: u64| {
+        let interval = |a, b| vec![leaf(A, a), leaf(B, b), leaf(2, b)];
+        let (less, more) = (100 - by, 100 + by);
+        let traces = [(1000, less), (3000, more), (1000, more), (3000, less)];
+        let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0), ("c", "r+3", 0)]);
+        let analysis = analysed(&traces.map(|(a, b)| interval(a, b)));
+        analysis.profile(&table, &options()).tree.covariances.len()
+    };
+    assert_eq!((listed(10), listed(4)), (1, 0));
+}
+
 /// wait is called from f (always 10) and from g (2 or 42). Two nodes; all variance is at the second, the factor sums both.
 #[test]
 fn one_function_from_two_sites() {
