@@ -13,8 +13,6 @@ const ABOVE_MIN: f64 = 20.0;
 const BLOCKS_FEW: f64 = 6.0;
 /// Neighbours that are more alike than that are one block that is too short.
 const CORRELATION_MAX: f64 = 0.9;
-/// Degrees of freedom of an error, at least.
-const DF_MIN: f64 = 2.0;
 /// Stretches of a recording that are compared for drift. Each has at least two blocks, or there is no estimate.
 pub(super) const STRETCHES: usize = 4;
 
@@ -197,7 +195,7 @@ impl Error {
         Error {
             se: (squares * blocks / (blocks - 1.0) * alike).sqrt(),
             alike,
-            df: (blocks / alike - 1.0).max(DF_MIN),
+            df: (blocks / alike - 1.0).max(1.0),
             drift: drift(values),
         }
     }
@@ -341,6 +339,9 @@ mod tests {
         assert!(independent.alike < 1.5 && independent.df > 40.0);
         let alike = centred((0..64).map(|at| noise(at / 8)).collect());
         assert!(alike.alike > 5.0 && alike.df < 12.0, "{}", alike.alike);
+        // Of a ramp, neighbours are as much alike as may be, 0.9: 16 blocks are as good as 16 / 19.
+        let ramp = centred((0..16).map(f64::from).collect());
+        assert_eq!((ramp.alike.round(), ramp.df), (19.0, 1.0));
         assert_eq!(Error::of_blocks(&[0.0; 5]).se, f64::INFINITY);
     }
 }
