@@ -7,8 +7,8 @@ use super::fieller::{Drift, Estimate};
 
 /// Number of bootstrap draws of the blocks.
 const DRAWS: usize = 400;
-/// Intervals above a percentile, at least.
-const ABOVE_MIN: f64 = 20.0;
+/// Intervals above a percentile, and slow ones that a part's time rests on, at least.
+pub(super) const ABOVE_MIN: f64 = 20.0;
 /// Fewer blocks give no estimate.
 const BLOCKS_FEW: f64 = 6.0;
 /// Neighbours that are more alike than that are one block that is too short.

@@ -3,14 +3,12 @@
 use super::block::{Block, ClassTime};
 use super::fieller::{Beyond, Drift, Estimate, Pair};
 use super::sides::{self, Side};
-use super::student;
+use super::student::{self, LEVEL};
 
 /// Rate and concurrency that differ by less do not make another load.
 const LOAD_MIN: f64 = 0.1;
 /// Smallest relevant change of the mean latency by the mix of classes alone, as a fraction of it.
 const MIX_MIN: f64 = 0.02;
-/// Chance that a mix is called another by chance.
-const MISSES: f64 = 0.05;
 
 /// The load on both sides.
 #[derive(Clone, Debug)]
@@ -156,7 +154,7 @@ impl Mix {
     /// Whether the mix moves the mean, by enough to matter and beyond chance.
     pub fn is_another(&self) -> bool {
         let Estimate { value, se, df, .. } = self.mix_ns;
-        let is_sure = student::two_sided(value / se, df) < MISSES;
+        let is_sure = student::two_sided(value / se, df) < LEVEL;
         is_sure && value.abs() > MIX_MIN * self.mean_ns
     }
 }
@@ -281,6 +279,8 @@ mod tests {
             vec![Recorded::new(blocks.collect(), true)]
         };
         [side(0), side(1)]
+    }
+
     /// A class of 30 ms comes to one of 10 ms. With half a percent of the intervals it adds 0.1 ms to the mean, 1 %; with 2 %, 0.4 ms.
     #[test]
     fn a_mix_that_moves_the_mean_a_little_is_the_same() {
@@ -290,8 +290,6 @@ mod tests {
         };
         assert_eq!(another(0.005), None);
         assert_eq!(another(0.02), Some(Another::Mix));
-    }
-
     }
 
     #[test]

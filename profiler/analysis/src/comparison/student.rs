@@ -1,5 +1,8 @@
 //! Student's distribution: how far an estimate may be off by chance when its error is an estimate, too.
 
+/// Chance that equal sides are called different (in at most this part of a family's rows), and that an interval misses
+/// the true value.
+pub const LEVEL: f64 = 0.05;
 /// Steps of the continued fraction, at most; it converges within tens.
 const STEPS_MAX: usize = 300;
 

@@ -26,8 +26,8 @@ pub const SLOW: f64 = 0.99;
 pub(crate) const MIDDLE: (f64, f64) = (0.25, 0.75);
 /// Nodes listed, at most.
 const NODES_MAX: usize = 256;
-/// If one child carries this much of a node's difference, it explains more than the node.
-const CARRIED_MIN: f64 = 0.8;
+/// If one child carries this much of a node's difference, or of its change, it explains more than the node.
+pub(crate) const CARRIED_MIN: f64 = 0.8;
 
 /// Compares the two; `None` if a group is empty, or if the slow intervals are not slower.
 pub fn cohorts(
