@@ -12,7 +12,7 @@ use crate::findings::reasons::NotSplit;
 use crate::profile::{Node, Unseen};
 use crate::sites::Kind;
 
-/// Shares below this are not listed.
+/// Shares below this are neither listed nor in the tree of a report.
 pub const SHARE_MIN: f64 = 0.005;
 /// Lines of a report, at most.
 const LINES_MAX: usize = 8;
@@ -218,7 +218,11 @@ mod tests {
         let a = node("a", Kind::Call, Some(1), 0.65, vec![b(0.25), c, body]);
         let asleep = node("off-CPU", Kind::Asleep, None, 0.05, vec![]);
         let own = node("body of root", Kind::Body, None, 0.1, vec![]);
-        let tree = node("root", Kind::Call, None, 1.0, vec![a, b(0.2), asleep, own]);
+        // Less than half a percent is not listed.
+        let lost = node("lost", Kind::Unseen, None, 0.006, vec![]);
+        let few = node("few", Kind::Unseen, None, 0.004, vec![]);
+        let below = vec![a, b(0.2), asleep, own, lost, few];
+        let tree = node("root", Kind::Call, None, 1.0, below);
         let because = |probe, why| Unopened {
             probe,
             why,
@@ -231,9 +235,17 @@ mod tests {
         let found = unseen(&tree, &unopened);
         let lines: Vec<_> = found
             .iter()
-            .map(|unseen| (unseen.name.as_str(), (100.0 * unseen.share).round()))
+            .map(|unseen| (unseen.name.as_str(), (1000.0 * unseen.share).round()))
             .collect();
-        assert_eq!(lines, [("b", 45.0), ("body of a", 10.0), ("off-CPU", 5.0)]);
+        assert_eq!(
+            lines,
+            [
+                ("b", 450.0),
+                ("body of a", 100.0),
+                ("off-CPU", 50.0),
+                ("lost", 6.0)
+            ]
+        );
         assert_eq!((&found[0].why, found[0].se), (&NotSplit::NotOpened, 0.02));
     }
 }
