@@ -6,7 +6,8 @@ use crate::findings::plumbing::is_plumbing;
 use crate::profile::Profile;
 use crate::sites::{Kind, is_unnamed};
 use crate::slow::Evidence;
-use crate::slow::model::{HELD_BY, SeenInside, SlowPath};
+use crate::slow::holder;
+use crate::slow::model::{SeenInside, SlowPath};
 use crate::sums::parts::own_time_names;
 
 /// Stacks that are evidence for the whole interval: one stall may be seen in several.
@@ -94,8 +95,7 @@ fn names(finding: &Finding, function: &str) -> bool {
 /// does something for itself; else of the deepest that has a name.
 fn finding(common: &SlowPath, of_stacks: u64) -> Option<Finding> {
     let whole = common.functions.get(1..)?;
-    let holder = whole.iter().position(|name| name.starts_with(HELD_BY));
-    let below = &whole[..holder.unwrap_or(whole.len())];
+    let (below, _) = holder::split(whole);
     let is_named = |name: &&String| !is_unnamed(name);
     let tells = |name: &&String| is_named(name) && !is_plumbing(name);
     let function = below.iter().rfind(tells);
