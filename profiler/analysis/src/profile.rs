@@ -20,6 +20,7 @@ mod classes;
 mod listening;
 mod machine;
 mod over_time;
+mod run_details;
 mod sampling;
 mod time;
 
@@ -27,6 +28,7 @@ pub use classes::{Attribute, AttributeFit, AttributeValue, Class, ClassPath, Cla
 pub use listening::{ListenQueue, join as join_queues};
 pub use machine::{Machine, SLOW_ENOUGH};
 pub use over_time::{OverTime, TimeColumn};
+pub use run_details::{RunDetails, add_new};
 pub use sampling::{NotSeenInside, Sampling, SamplingRule};
 pub use time::{Activity, SlowInterval, SlowPart, Span, TimeSpent, Timeline, WaitedFor};
 
@@ -126,27 +128,9 @@ pub struct Profile {
     /// What of the variance could not be split further, largest share first, at most eight; absent where nobody kept the reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Vec<Unseen>>,
-    /// Where the names are of functions that are shown by address or by an inferred name (`~name`), a line a file.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<String>,
-    /// Functions that threads run which held intervals up and have no name of their own, the function of most threads first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unnamed_threads: Vec<String>,
-    /// What a client may wait for that is in no interval, where a preset knows.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub outside: String,
-    /// Queues of the target's listening sockets: connections that waited there were in no interval. Empty where it has none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub listen_queues: Vec<ListenQueue>,
-    /// Settings of the server that were seen, by their names in its manual.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub settings: BTreeMap<String, String>,
-    /// The machine, and for how long it was watched; absent where the file does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<Machine>,
-    /// What of the profiler failed in the target, with what came of it; empty where nothing did.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub failed: String,
+    /// What the session knows beside.
+    #[serde(flatten)]
+    pub details: RunDetails,
     /// What the user should know before trusting the numbers, each with advice.
     pub warnings: Vec<Warning>,
 }

@@ -140,7 +140,7 @@ fn waits(finding: &Finding) -> Option<String> {
 /// What the threads run that have no name, where the finding waits for such.
 fn unnamed_threads(profile: &Profile, finding: &Finding) -> Option<String> {
     let is_unnamed = |holder: &Holder| holder.class == OUTSIDE && holder.thread.is_none();
-    let functions = profile.unnamed_threads.iter();
+    let functions = profile.details.unnamed_threads.iter();
     let names: Vec<String> = functions
         .map(|name| names::shortened(name, NAME_WIDTH))
         .collect();
@@ -249,7 +249,7 @@ fn few_slow(profile: &Profile) -> Option<String> {
     let mut text = format!(
         "too few slow intervals. {slow} of {of} hold half of the variance, and {SLOW_ENOUGH} are needed"
     );
-    match profile.machine {
+    match profile.details.machine {
         Some(machine) if machine.seconds > 0.0 => {
             let needed = machine.seconds * SLOW_ENOUGH as f64 / slow as f64;
             text += &format!(
