@@ -20,7 +20,8 @@ pub struct Estimate {
 pub struct Drift {
     /// As stretches differ.
     pub between: f64,
-    /// As stretches would differ if nothing lasted longer than a block. The expectation of both is the same without drift.
+    /// As stretches would differ if nothing lasted longer than a block. The expectation of both is the same without
+    /// drift.
     pub within: f64,
 }
 
@@ -78,8 +79,8 @@ impl Pair {
         student::two_sided(self.distance(0.0), self.df)
     }
 
-    /// Interval of the change that holds it with 95 %: all bounds that it is not surely away from (Fieller 1954, "Some problems in interval
-    /// estimation"). Nothing where `before` may be nought: the change may then be any.
+    /// Interval of the change that holds it with 95 %: all bounds that it is not surely away from (Fieller 1954, "Some
+    /// problems in interval estimation"). Nothing where `before` may be nought: the change may then be any.
     pub fn interval(&self) -> Option<[f64; 2]> {
         let t = student::quantile(LEVEL, self.df);
         let Pair { before, after, .. } = self;

@@ -138,7 +138,8 @@ impl Recorded {
                 // What is within a cell is not known.
                 let width = cells.width_at(value);
                 let se = (variance * few).sqrt().max(width / 12f64.sqrt());
-                // Blocks are drawn as if they were independent; how much those above it are not shows how many there are.
+                // Blocks are drawn as if they were independent; how much those above it are not shows how many there
+                // are.
                 let border = super::block::cell(value);
                 let beyond = self.error(|block| {
                     let own = block.histogram.range(border..).map(|(_, count)| count);
@@ -211,8 +212,9 @@ impl Error {
     }
 }
 
-/// How much stretches of a recording differ, for the sum over all blocks. It is an analysis of variance (Searle, Casella and McCulloch 1992,
-/// "Variance components", section 3.6). A server's pace wanders at all lengths of time: runs differ by what minutes differ by.
+/// How much stretches of a recording differ, for the sum over all blocks. It is an analysis of variance (Searle,
+/// Casella and McCulloch 1992, "Variance components", section 3.6). A server's pace wanders at all lengths of time:
+/// runs differ by what minutes differ by.
 fn drift(values: &[f64]) -> Drift {
     let each = values.len() / STRETCHES;
     if each < 2 {
@@ -306,7 +308,8 @@ impl Cells {
     }
 }
 
-/// A linear congruential generator (Knuth's MMIX): the same draws in every run, so that a comparison says the same twice.
+/// A linear congruential generator (Knuth's MMIX): the same draws in every run, so that a comparison says the same
+/// twice.
 struct Random(u64);
 
 impl Random {

@@ -151,7 +151,8 @@ impl Gathering {
     }
 }
 
-/// The cap is the same for both sides, that of the slower one; the slow ones, and as many just below, are each side's own.
+/// The cap is the same for both sides, that of the slower one; the slow ones, and as many just below, are each side's
+/// own.
 fn thresholds(profiles: [&Profile; 2]) -> [Thresholds; 2] {
     let slow = 1.0 - SLOW;
     let caps = profiles.map(|profile| {
@@ -184,8 +185,8 @@ mod tests {
     use super::*;
     use crate::profile::Bin;
 
-    /// Latencies from 0 to 1,000, evenly. Above the cap are 30 intervals: 3 in 1,000 of 10,000. But of 100 intervals not
-    /// more than 5 are above it, and of a million not fewer than 1 in 1,000.
+    /// Latencies from 0 to 1,000, evenly. Above the cap are 30 intervals: 3 in 1,000 of 10,000. But of 100 intervals
+    /// not more than 5 are above it, and of a million not fewer than 1 in 1,000.
     #[test]
     fn few_intervals_are_above_the_cap() {
         let profile = |intervals| Profile {
@@ -207,7 +208,8 @@ mod tests {
         assert_eq!(before.cap_ns, after.cap_ns);
     }
 
-    /// 90 of 0 to 10, 10 of 10 to 20: a twentieth is above the middle of the second bin, a fifth above 8.9 of the first.
+    /// 90 of 0 to 10, 10 of 10 to 20: a twentieth is above the middle of the second bin, a fifth above 8.9 of the
+    /// first.
     #[test]
     fn latencies_by_the_histogram() {
         let bin = |from_ns, count| Bin {

@@ -15,8 +15,8 @@ const MIX_MIN: f64 = 0.02;
 pub struct SidesLoad {
     /// Intervals a second.
     pub rate: Pair,
-    /// Intervals that were in the server at once, on average: the rate times the mean latency (Little 1961, "A proof for the queuing
-    /// formula").
+    /// Intervals that were in the server at once, on average: the rate times the mean latency (Little 1961, "A proof
+    /// for the queuing formula").
     pub concurrency: Pair,
     /// The part of the mean latency's change that the mix of classes explains; `None` where intervals have no
     /// classes.
@@ -78,8 +78,8 @@ impl SidesLoad {
         })
     }
 
-    /// Whether it is another load. A closed loop of clients keeps the concurrency, or trades it for the rate; an open loop keeps the rate. Where
-    /// both surely rose, or both fell, more or less work came.
+    /// Whether it is another load. A closed loop of clients keeps the concurrency, or trades it for the rate; an open
+    /// loop keeps the rate. Where both surely rose, or both fell, more or less work came.
     pub fn another(&self) -> Option<Another> {
         let moved = |pair: &Pair, up: bool| match up {
             true => pair.above(0.0) == Beyond::Surely && pair.change() > Some(LOAD_MIN),
@@ -235,8 +235,8 @@ mod tests {
             .collect()
     }
 
-    /// Before, 80 of 100 take 10 and 20 take 50: the mean is 18. After, 60 take 12 and 40 take 55: 29.2. Mix: -0.2 x 10 + 0.2 x 50 = 8. Within:
-    /// 0.8 x 2 + 0.2 x 5 = 2.6. Both: -0.2 x 2 + 0.2 x 5 = 0.6. 8 + 2.6 + 0.6 = 11.2.
+    /// Before, 80 of 100 take 10 and 20 take 50: the mean is 18. After, 60 take 12 and 40 take 55: 29.2. Mix: 8, of
+    /// 0.2 x 50 less 0.2 x 10. Within: 0.8 x 2 + 0.2 x 5 = 2.6. Both: -0.2 x 2 + 0.2 x 5 = 0.6. 8 + 2.6 + 0.6 = 11.2.
     #[test]
     fn the_mix_by_hand() {
         let before = classes(&[(80.0, 10.0), (20.0, 50.0)]);
@@ -281,7 +281,8 @@ mod tests {
         [side(0), side(1)]
     }
 
-    /// A class of 30 ms comes to one of 10 ms. With half a percent of the intervals it adds 0.1 ms to the mean, 1 %; with 2 %, 0.4 ms.
+    /// A class of 30 ms comes to one of 10 ms. With half a percent of the intervals it adds 0.1 ms to the mean, 1 %;
+    /// with 2 %, 0.4 ms.
     #[test]
     fn a_mix_that_moves_the_mean_a_little_is_the_same() {
         let another = |part| {

@@ -58,8 +58,8 @@ impl Series {
         series
     }
 
-    /// Adds an interval. `number`: in order of the ends, those not added included; threads may be a little ahead of each other. Parts
-    /// as in [`Block::add`].
+    /// Adds an interval. `number`: in order of the ends, those not added included; threads may be a little ahead of
+    /// each other. Parts as in [`Block::add`].
     pub fn add(
         &mut self,
         number: u64,

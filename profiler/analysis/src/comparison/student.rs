@@ -6,7 +6,8 @@ pub const LEVEL: f64 = 0.05;
 /// Steps of the continued fraction, at most; it converges within tens.
 const STEPS_MAX: usize = 300;
 
-/// Chance that a Student variable with `df` degrees of freedom is at least as far from zero as `t`. 1 where `t` is no number.
+/// Chance that a Student variable with `df` degrees of freedom is at least as far from zero as `t`. 1 where `t` is no
+/// number.
 pub fn two_sided(t: f64, df: f64) -> f64 {
     if t.is_nan() {
         return 1.0;

@@ -67,7 +67,8 @@ pub fn unseen(tree: &Node, unopened: &[Unopened]) -> Vec<Unseen> {
     found
 }
 
-/// Calls `found` with the name, the share, its error and the reason of each node below `parent` whose time hides something.
+/// Calls `found` with the name, the share, its error and the reason of each node below `parent` whose time hides
+/// something.
 fn visit(parent: &Node, found: &mut impl FnMut(&str, f64, f64, &NotSplit), reasons: &Reasons<'_>) {
     for child in &parent.children {
         if let Some(why) = by_kind(child).or_else(|| by_place(child, parent, reasons)) {

@@ -30,8 +30,9 @@ fn headlines(profile: &Profile) -> Vec<&str> {
     findings.map(|finding| finding.headline.as_str()).collect()
 }
 
-/// flush > acquire > sem_wait takes 10 or 30, plan 100 or 104, independently: shares 400/416 and 16/416, which is too small. The
-/// chain is one finding, named by the deepest function that is not the C library's, and all of its factors are parts of it.
+/// flush > acquire > sem_wait takes 10 or 30, plan 100 or 104, independently: shares 400/416 and 16/416, which is too
+/// small. The chain is one finding, named by the deepest function that is not the C library's, and all of its factors
+/// are parts of it.
 #[test]
 fn a_chain_is_one_finding() {
     let interval = |wait, plan| vec![call(F, [call(G2, [leaf(SEM, wait)])]), leaf(OTHER, plan)];
@@ -62,8 +63,8 @@ fn a_chain_is_one_finding() {
     assert!(profile.trades.is_empty());
 }
 
-/// flush calls acquire at two sites, which take 10 n and 30 n: one function, whose variance is that of 40 n. As a factor it is 1, too,
-/// and no pair with itself.
+/// flush calls acquire at two sites, which take 10 n and 30 n: one function, whose variance is that of 40 n. As a
+/// factor it is 1, too, and no pair with itself.
 #[test]
 fn several_sites_are_one_function() {
     let intervals: Vec<_> = (1..=4)
@@ -111,8 +112,8 @@ fn small_calls_fall_to_their_caller() {
     assert!(profile.findings[0].spread);
 }
 
-/// a takes 10 n and b 40 - 7 n ticks: L = 40 + 3 n, Var(L) 9, Cov(a, L) 30, Cov(b, L) -21, 2 Cov(a, b) -140. The second evens the
-/// first out, and both trade.
+/// a takes 10 n and b 40 - 7 n ticks: L = 40 + 3 n, Var(L) 9, Cov(a, L) 30, Cov(b, L) -21, 2 Cov(a, b) -140. The second
+/// evens the first out, and both trade.
 #[test]
 fn what_trades_is_said() {
     let intervals: Vec<_> = (1..=4)
@@ -175,8 +176,8 @@ fn whom_it_waits_for() {
     near(class.mean_ns, 188.0 / 4.0);
 }
 
-/// Rows are locked in turn: a waits for b, which waits in the same function for c, which flushes the log in h, in fdatasync. What the
-/// finding tells is the flush, not the wait for a row again.
+/// Rows are locked in turn: a waits for b, which waits in the same function for c, which flushes the log in h, in
+/// fdatasync. What the finding tells is the flush, not the wait for a row again.
 #[test]
 fn holders_that_wait_for_the_same_are_not_the_answer() {
     let list = sites(&[
@@ -219,8 +220,8 @@ fn holders_that_wait_for_the_same_are_not_the_answer() {
     );
 }
 
-/// Five intervals of "read" take 18 ticks of flush each and never vary; nearly all of the variance is that of "write". "few" takes
-/// 3 of 106 ticks, and "rare" 1, less than a hundredth.
+/// Five intervals of "read" take 18 ticks of flush each and never vary; nearly all of the variance is that of "write".
+/// "few" takes 3 of 106 ticks, and "rare" 1, less than a hundredth.
 #[test]
 fn classes_of_a_finding_have_parts_of_its_time() {
     let mut a = stream();
@@ -323,8 +324,8 @@ fn a_tiny_part_of_the_difference_is_not_listed() {
 }
 
 proptest! {
-    /// Every node's own time is in one finding or in none: the shares add up to 1. Every factor is part of a finding, or said to be in
-    /// none. The classes of a finding add up to it.
+    /// Every node's own time is in one finding or in none: the shares add up to 1. Every factor is part of a finding,
+    /// or said to be in none. The classes of a finding add up to it.
     #[test]
     fn findings_divide_the_variance(traces in super::properties::traces(), threshold in 0.0..0.2f64) {
         let list = [("a", "root+1", 3), ("sem_wait", "a+2", 0), ("0x12", "a+3", 2), ("b", "root+4", 2), ("c", "b+5", 1), ("a", "b+6", 3)];

@@ -142,7 +142,8 @@ fn tiny_covariances_are_not_listed() {
     assert_eq!((listed(10), listed(4)), (1, 0));
 }
 
-/// wait is called from f (always 10) and from g (2 or 42). Two nodes; all variance is at the second, the factor sums both.
+/// wait is called from f (always 10) and from g (2 or 42). Two nodes; all variance is at the second, the factor sums
+/// both.
 #[test]
 fn one_function_from_two_sites() {
     let (f, g, wait_in_f, wait_in_g) = (0, 1, 2, 3);
@@ -319,8 +320,8 @@ fn classes_between_and_within() {
     near(end.top[0].share, 1.0);
 }
 
-/// Outer cost 2 ticks, inner 3: one call of a with a call of b in it, 100 ticks in all. Probes: 2 * (2 + 3) = 10. The root's
-/// own 20 pays a's outer 2, a's own 50 pays its inner 3 and b's outer 2, b's 30 its inner 3.
+/// Outer cost 2 ticks, inner 3: one call of a with a call of b in it, 100 ticks in all. Probes: 2 * (2 + 3) = 10. The
+/// root's own 20 pays a's outer 2, a's own 50 pays its inner 3 and b's outer 2, b's 30 its inner 3.
 #[test]
 fn probe_cost_moves_and_still_closes() {
     let mut analysis = started(ProbeCost {

@@ -260,8 +260,8 @@ fn a_call_that_only_another_round_timed_may_hide_in_its_callers_time() {
     }
 }
 
-/// The interval calls through a pointer, whose own time varies, and has timed calls: what lies between them is not expanded. The comparison of
-/// slow and middle intervals says so, as the tree does.
+/// The interval calls through a pointer, whose own time varies, and has timed calls: what lies between them is not
+/// expanded. The comparison of slow and middle intervals says so, as the tree does.
 #[test]
 fn cohorts_name_what_is_not_expanded_as_the_tree_does() {
     let mut analysis = started(ProbeCost::default());

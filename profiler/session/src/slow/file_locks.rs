@@ -34,8 +34,8 @@ impl LockHolder {
     }
 }
 
-/// The holder of the lock that a thread of a process waits for in this system call, given with its first argument. `None` in other calls,
-/// and where the kernel does not show the holder.
+/// The holder of the lock that a thread of a process waits for in this system call, given with its first argument.
+/// `None` in other calls, and where the kernel does not show the holder.
 pub fn holder(pid: i32, (number, argument): (u64, u64)) -> Option<LockHolder> {
     if ![libc::SYS_flock as u64, libc::SYS_fcntl as u64].contains(&number) {
         return None;
