@@ -35,7 +35,7 @@ pub struct RunFacts {
     /// Calls whose inside was not timed; absent where nobody kept the reasons.
     #[serde(default)]
     pub unopened: Option<Vec<Unopened>>,
-    /// What a report shows as it is.
+    /// Facts that a profile has, too.
     #[serde(flatten)]
     pub details: RunDetails,
     /// Warnings for the user.

@@ -131,7 +131,7 @@ pub struct Profile {
     /// the reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Vec<Unseen>>,
-    /// What the session knows beside.
+    /// Facts that the session knows.
     #[serde(flatten)]
     pub details: RunDetails,
     /// What the user should know before trusting the numbers, each with advice.

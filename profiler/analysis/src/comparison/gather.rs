@@ -151,8 +151,7 @@ impl Gathering {
     }
 }
 
-/// The cap is the same for both sides, that of the slower one; the slow ones, and as many just below, are each side's
-/// own.
+/// Both sides have the cap of the slower one. Each has its own slow intervals, and as many just below them.
 fn thresholds(profiles: [&Profile; 2]) -> [Thresholds; 2] {
     let slow = 1.0 - SLOW;
     let caps = profiles.map(|profile| {

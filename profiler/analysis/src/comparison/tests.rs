@@ -210,7 +210,7 @@ fn an_impossible_comparison_has_its_reason() {
     );
 }
 
-/// A recording of ten equal blocks: a hundred intervals of 1,000 ns each, of which this many are slow. Calls have these
+/// A recording of ten equal blocks. Each has a hundred intervals of 1,000 ns, `slow` slow ones included. Calls have these
 /// parts of the time of all intervals, and of the slow ones.
 fn recorded(parts: &Parts, slow: f64, calls: &[[f64; 2]]) -> Side {
     let mut times = vec![PartTime::default(); parts.of_node(2 + calls.len())];

@@ -110,7 +110,7 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
     }
 }
 
-/// The activity that a kind stands for; `None` for calls, and for waits for other threads.
+/// The activity that a kind means; `None` for calls, and for waits for other threads.
 fn activity(kind: Kind) -> Option<Activity> {
     match kind {
         Kind::Io => Some(Activity::Device),

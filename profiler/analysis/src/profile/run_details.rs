@@ -1,4 +1,4 @@
-//! What a session knows of its run beside the records, and a report shows as it is.
+//! The facts of a run that a report shows, and no record has.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ListenQueue, Machine, join_queues};
 
-/// Facts of a run that a report shows as they are.
+/// Facts of a run that its profile repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunDetails {
     /// Where the names are of functions that are shown by address or by an inferred name (`~name`), a line a file.

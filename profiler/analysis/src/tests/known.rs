@@ -127,8 +127,8 @@ fn negative_covariance_keeps_its_sign() {
     near(child(&profile.tree, "c").share, 1.0);
 }
 
-/// a varies by 1,000 to either side; b and c, equal and independent of a, by `by`: 2 Cov(b, c) is 2 by^2 of 10^6. Less
-/// than one in 10,000 is not listed.
+/// a is 2,000 less or more 1,000. b and c are both 100 less or more `by`, independently of a. So 2 Cov(b, c) is 2 by^2 of
+/// nearly 10^6. Less than one in 10,000 is not listed.
 #[test]
 fn tiny_covariances_are_not_listed() {
     let listed = |by: u64| {
