@@ -149,6 +149,12 @@ mod tests {
         }
     }
 
+    fn lines(found: &[Unseen]) -> Vec<(&str, f64, NotSplit)> {
+        let lines = found.iter();
+        let lines = lines.map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.clone()));
+        lines.collect()
+    }
+
     /// The rest of a wait is not time of the interval's functions, and another thread's activity is its own.
     #[test]
     fn what_is_left_of_a_wait_has_not_the_reason_of_the_interval() {
@@ -163,12 +169,8 @@ mod tests {
             waits_tell: false,
         };
         let found = unseen(&tree, &[of_root]);
-        let found: Vec<_> = found
-            .iter()
-            .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.clone()))
-            .collect();
         assert_eq!(
-            found,
+            lines(&found),
             [
                 ("rest", 0.2, NotSplit::InNoTimedCall),
                 ("body of root", 0.1, NotSplit::Pointers)
@@ -197,12 +199,8 @@ mod tests {
                 unopened(2, NotSplit::System, true),
             ],
         );
-        let found: Vec<_> = found
-            .iter()
-            .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.clone()))
-            .collect();
         assert_eq!(
-            found,
+            lines(&found),
             [
                 ("waits: timer in a", 0.3, NotSplit::NotOpened),
                 ("waits: timer in theirs", 0.15, NotSplit::InNoTimedCall)
