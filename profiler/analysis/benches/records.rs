@@ -1,7 +1,7 @@
 //! Records a second through [`Analysis::push`], on one core.
 //!
-//! Intervals as a PostgreSQL statement makes them: some twenty nodes, a few of them called often. `waits` is the same with
-//! intervals followed across threads, to the end of the walk.
+//! Intervals as a PostgreSQL statement makes them: some twenty nodes, a few of them called often. `waits` is the same
+//! with intervals followed across threads, to the end of the walk.
 
 use std::hint::black_box;
 
@@ -61,8 +61,8 @@ fn push(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Records of threads that take turns at one lock: each of `threads` has intervals with calls as above, waits for the one
-/// before, and wakes the next. All in one stream a thread, so that a pass reads thousands of records of each.
+/// Records of threads that take turns at one lock: each of `threads` has intervals with calls as above, waits for the
+/// one before, and wakes the next. All in one stream a thread, so that a pass reads thousands of records of each.
 fn contended(threads: u64, intervals: u64) -> Vec<Vec<Record>> {
     let object = Record::marker(Marker::Object, 7, ObjectKind::Mutex as u64);
     let one = |thread: u64| {

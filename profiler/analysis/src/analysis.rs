@@ -100,8 +100,8 @@ impl Analysis {
         self.intake.slowest = Slowest::of(most);
     }
 
-    /// From now on intervals are followed across threads (see `crate::intervals::assembler`, also for what the caller has to do). To
-    /// be called before the first record.
+    /// From now on intervals are followed across threads (see `crate::intervals::assembler`, also for what the caller
+    /// has to do). To be called before the first record.
     pub fn follow_waits(&mut self) {
         self.assembler.follow_waits();
     }
@@ -122,7 +122,8 @@ impl Analysis {
         self.intake.wanted = Some(id);
     }
 
-    /// What a thread is called where it is shown: a name and a number, or of a function with parentheses. Its role follows from it.
+    /// What a thread is called where it is shown: a name and a number, or of a function with parentheses. Its role
+    /// follows from it.
     pub fn name_thread(&mut self, thread: u64, name: String) {
         self.assembler.name_thread(thread, &name);
         self.intake.names.insert(thread, name);
@@ -163,7 +164,8 @@ impl Analysis {
         newest.map_or(0, |detail| detail.paths.all().len())
     }
 
-    /// Whether a probe was called in the round of a generation of the plan: the newest may be one in which calls are trapped.
+    /// Whether a probe was called in the round of a generation of the plan: the newest may be one in which calls are
+    /// trapped.
     pub fn was_called(&self, generation: u32, probe: u32) -> bool {
         let Intake { rounds, plans, .. } = &self.intake;
         let is_called = |detail: &RoundSums| {
@@ -220,7 +222,8 @@ impl Analysis {
         self.assembler.thread_ended(thread);
     }
 
-    /// All rings have been read once more. Where waits are followed, intervals are dealt with here; else nothing happens.
+    /// All rings have been read once more. Where waits are followed, intervals are dealt with here; else nothing
+    /// happens.
     pub fn pass_ended(&mut self) {
         let Analysis {
             assembler, intake, ..
@@ -273,7 +276,8 @@ impl Analysis {
         self.intake.run.discarded[Reason::LeftEarly as usize]
     }
 
-    /// The profile of the last round with enough intervals, and of those that can be taken together with it, as far as records tell.
+    /// The profile of the last round with enough intervals, and of those that can be taken together with it, as far as
+    /// records tell.
     pub fn profile(&self, sites: &SiteTable, options: &Options) -> Profile {
         self.made_of(sites, options, None)
     }
@@ -452,7 +456,8 @@ impl Analysis {
         })
     }
 
-    /// Takes the stack of an interval that is slow already. `ratio`: ticks of this analysis' clock for one of the stack's.
+    /// Takes the stack of an interval that is slow already. `ratio`: ticks of this analysis' clock for one of the
+    /// stack's.
     pub fn slow_stack(&mut self, stack: &SlowStack, ratio: f64) {
         self.intake.slow.add(stack, ratio);
     }

@@ -1,12 +1,10 @@
 //! Facts of a run that are not in its records; a finished profile is made of both.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::findings::unseen::Unopened;
 use crate::findings::warnings::Warning;
-use crate::profile::{ListenQueue, Machine, SamplingRule, Stops, Unpatched, join_queues};
+use crate::profile::{RunDetails, SamplingRule, Stops, Unpatched, add_new};
 
 /// Facts of a run that no record has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,27 +35,9 @@ pub struct RunFacts {
     /// Calls whose inside was not timed; absent where nobody kept the reasons.
     #[serde(default)]
     pub unopened: Option<Vec<Unopened>>,
-    /// Where the names of functions are that have none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<String>,
-    /// Functions that threads run which held intervals up and have no name of their own, the function of most threads first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unnamed_threads: Vec<String>,
-    /// Waits of a client that are in no interval, where a preset knows them.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub outside: String,
-    /// Queues of the target's listening sockets.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub listen_queues: Vec<ListenQueue>,
-    /// Settings of the server that were seen, by their names in its manual.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub settings: BTreeMap<String, String>,
-    /// The machine, and for how long it was watched; absent where nobody says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<Machine>,
-    /// The profiler's failure in the target; empty without one.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub failed: String,
+    /// Facts that a profile has, too.
+    #[serde(flatten)]
+    pub details: RunDetails,
     /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
@@ -74,32 +54,8 @@ impl RunFacts {
             self.sampling = None;
         }
         add_new(&mut self.unpatched, &other.unpatched);
-        add_new(&mut self.names, &other.names);
-        add_new(&mut self.unnamed_threads, &other.unnamed_threads);
         add_new(&mut self.warnings, &other.warnings);
-        join_queues(&mut self.listen_queues, &other.listen_queues);
-        // Of servers that are set differently nothing is known together.
-        self.settings
-            .retain(|name, value| other.settings.get(name) == Some(value));
-        if let Some(other) = other.machine {
-            let machine = self.machine.get_or_insert_default();
-            machine.processors = machine.processors.max(other.processors);
-            machine.seconds += other.seconds;
-        }
-        if self.outside.is_empty() {
-            self.outside.clone_from(&other.outside);
-        }
-        if self.failed.is_empty() {
-            self.failed.clone_from(&other.failed);
-        }
-    }
-}
-
-fn add_new<T: Clone + PartialEq>(all: &mut Vec<T>, others: &[T]) {
-    for other in others {
-        if !all.contains(other) {
-            all.push(other.clone());
-        }
+        self.details.merge(&other.details);
     }
 }
 

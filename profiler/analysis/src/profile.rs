@@ -1,5 +1,6 @@
-//! The result: everything a report shows, in the JSON of the design (fields may be added, not renamed). Reasons and warnings are types here;
-//! `evenkeel-report` puts them into the words that JSON has, and a profile that is read from there has these words.
+//! The result: everything a report shows, in the JSON of the design (fields may be added, not renamed). Reasons and
+//! warnings are types here; `evenkeel-report` puts them into the words that JSON has, and a profile that is read from
+//! there has these words.
 //!
 //! Times are nanoseconds, and shares and contributions are fractions of Var(L). `se` is a standard error from the
 //! block jackknife: absent where it cannot be computed, 0 with a single interval.
@@ -20,6 +21,7 @@ mod classes;
 mod listening;
 mod machine;
 mod over_time;
+mod run_details;
 mod sampling;
 mod time;
 
@@ -27,6 +29,7 @@ pub use classes::{Attribute, AttributeFit, AttributeValue, Class, ClassPath, Cla
 pub use listening::{ListenQueue, join as join_queues};
 pub use machine::{Machine, SLOW_ENOUGH};
 pub use over_time::{OverTime, TimeColumn};
+pub use run_details::{RunDetails, add_new};
 pub use sampling::{NotSeenInside, Sampling, SamplingRule};
 pub use time::{Activity, SlowInterval, SlowPart, Span, TimeSpent, Timeline, WaitedFor};
 
@@ -42,8 +45,8 @@ pub struct Profile {
     pub target: String,
     /// The interval's name.
     pub interval: String,
-    /// Intervals the profile rests on: those of one round, all with the same probes, or of several on the call paths that all of
-    /// them timed.
+    /// Intervals the profile rests on: those of one round, all with the same probes, or of several on the call paths
+    /// that all of them timed.
     pub intervals: u64,
     /// Intervals left out, all reasons, whole run.
     pub discarded: u64,
@@ -82,7 +85,8 @@ pub struct Profile {
     pub round: usize,
     /// Rounds of refinement, in order.
     pub rounds: Vec<Round>,
-    /// Where it rests on several rounds taken together: their numbers, from 1, ascending. `round` is the one that looked deepest.
+    /// Where it rests on several rounds taken together: their numbers, from 1, ascending. `round` is the one that
+    /// looked deepest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds_together: Vec<usize>,
     /// Paths that explained much of the variance in another round, and are not in the tree of this one.
@@ -123,30 +127,13 @@ pub struct Profile {
     pub timelines: Vec<Timeline>,
     /// Call sites that could not be timed.
     pub unpatched: Vec<Unpatched>,
-    /// What of the variance could not be split further, largest share first, at most eight; absent where nobody kept the reasons.
+    /// What of the variance could not be split further, largest share first, at most eight; absent where nobody kept
+    /// the reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Vec<Unseen>>,
-    /// Where the names are of functions that are shown by address or by an inferred name (`~name`), a line a file.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<String>,
-    /// Functions that threads run which held intervals up and have no name of their own, the function of most threads first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unnamed_threads: Vec<String>,
-    /// What a client may wait for that is in no interval, where a preset knows.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub outside: String,
-    /// Queues of the target's listening sockets: connections that waited there were in no interval. Empty where it has none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub listen_queues: Vec<ListenQueue>,
-    /// Settings of the server that were seen, by their names in its manual.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub settings: BTreeMap<String, String>,
-    /// The machine, and for how long it was watched; absent where the file does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<Machine>,
-    /// What of the profiler failed in the target, with what came of it; empty where nothing did.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub failed: String,
+    /// Facts that the session knows.
+    #[serde(flatten)]
+    pub details: RunDetails,
     /// What the user should know before trusting the numbers, each with advice.
     pub warnings: Vec<Warning>,
 }
@@ -267,8 +254,8 @@ pub struct Factor {
     pub kind: FactorKind,
     /// One function, or two in order of name. A function's own time is `body of NAME`.
     pub functions: Vec<String>,
-    /// Only calls from this function are summed ([`crate::findings::factors`] says when). Without it all, or all that are no factor of
-    /// their own.
+    /// Only calls from this function are summed ([`crate::findings::factors`] says when). Without it all, or all that
+    /// are no factor of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
     /// Who calls it, largest contribution first: they add up to the factor's. Empty where one path leads to it.
@@ -305,13 +292,15 @@ pub struct Caller {
     pub contribution: f64,
 }
 
-/// A call path. `children` includes the body (`kind: body`, or `not_opened` where not every call is timed) where the node has timed calls.
+/// A call path. `children` includes the body (`kind: body`, or `not_opened` where not every call is timed) where the
+/// node has timed calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// Its number in this tree.
     #[serde(default)]
     pub id: u32,
-    /// Function called, `body of NAME`, or the interval's name at the root. Where time is no call's, words (`crate::critical::states`).
+    /// Function called, `body of NAME`, or the interval's name at the root. Where time is no call's, words
+    /// (`crate::critical::states`).
     pub name: String,
     /// Call site, empty at the root and for bodies.
     pub site: String,

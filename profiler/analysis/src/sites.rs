@@ -64,7 +64,8 @@ impl Kind {
 /// Name of a callee that is not known before the call.
 pub const INDIRECT: &str = "(indirect)";
 
-/// Name of a function without a symbol in a file whose functions are not opened: in parentheses, and the file's name follows.
+/// Name of a function without a symbol in a file whose functions are not opened: in parentheses, and the file's name
+/// follows.
 pub const IN_FILE: &str = "a function of ";
 
 /// Whether a function has no name but its address, or that of its file.
@@ -93,7 +94,8 @@ impl fmt::Display for Function {
 }
 
 impl Function {
-    /// The function of a text, `f` or `library.so!f`. Its file is not taken from there: a library may be named by the beginning of its name.
+    /// The function of a text, `f` or `library.so!f`. Its file is not taken from there: a library may be named by the
+    /// beginning of its name.
     pub fn named(text: &str) -> Function {
         let name = match text.split_once('!') {
             Some((library, rest)) if library.contains(".so") => rest,

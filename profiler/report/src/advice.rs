@@ -235,7 +235,7 @@ fn holds(profile: &Profile, condition: &str) -> bool {
         return false;
     };
     let unequal = name.strip_suffix('!');
-    let seen = profile.settings.get(unequal.unwrap_or(name).trim());
+    let seen = profile.details.settings.get(unequal.unwrap_or(name).trim());
     seen.is_some_and(|seen| (seen == value.trim()) != unequal.is_some())
 }
 
@@ -269,7 +269,7 @@ fn is_short(finding: &Finding) -> bool {
 /// Whether more intervals are in progress than there are processors. A class of few and long intervals that takes most of the time is
 /// another cause.
 fn is_crowded(profile: &Profile) -> bool {
-    let processors = profile.machine.map_or(0, |machine| machine.processors);
+    let processors = profile.details.machine.unwrap_or_default().processors;
     let active = profile.in_progress().unwrap_or(0.0);
     let classes = &profile.classes.classes;
     let time = |class: &Class| class.mean_ns * class.intervals as f64;

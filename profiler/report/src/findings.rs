@@ -3,7 +3,7 @@
 use evenkeel_analysis::OUTSIDE;
 use evenkeel_analysis::findings::{GivesUp, Holder};
 use evenkeel_analysis::profile::{Finding, Profile, SLOW_ENOUGH, Trade};
-use evenkeel_analysis::slow::model::{HELD_BY, SeenInside};
+use evenkeel_analysis::slow::holder;
 
 use crate::{fit, names, units};
 
@@ -140,7 +140,7 @@ fn waits(finding: &Finding) -> Option<String> {
 /// What the threads run that have no name, where the finding waits for such.
 fn unnamed_threads(profile: &Profile, finding: &Finding) -> Option<String> {
     let is_unnamed = |holder: &Holder| holder.class == OUTSIDE && holder.thread.is_none();
-    let functions = profile.unnamed_threads.iter();
+    let functions = profile.details.unnamed_threads.iter();
     let names: Vec<String> = functions
         .map(|name| names::shortened(name, NAME_WIDTH))
         .collect();
@@ -168,7 +168,7 @@ fn timed_inside(finding: &Finding) -> Option<String> {
 /// What stacks of slow intervals showed inside of the finding's function.
 fn seen_inside(finding: &Finding) -> Option<String> {
     let inside = finding.seen_inside.as_ref()?;
-    let (functions, holder) = without_holder(inside);
+    let (functions, holder) = holder::split(&inside.functions);
     let seen = format!(
         "seen in {} of {} of slow intervals",
         units::count(inside.stacks),
@@ -176,31 +176,20 @@ fn seen_inside(finding: &Finding) -> Option<String> {
     );
     let path = names::path(functions, PATH_WIDTH);
     Some(match (functions, holder) {
-        ([], Some(holder)) => format!("The lock is {holder}, {seen}."),
-        (_, Some(holder)) => format!("Inside of it, {seen}: {path}. The lock there is {holder}."),
+        ([], Some(holder)) => format!("The lock is held by {holder}, {seen}."),
+        (_, Some(holder)) => {
+            format!("Inside of it, {seen}: {path}. The lock there is held by {holder}.")
+        }
         (_, None) => format!("Inside of it, {seen}: {path}."),
     })
-}
-
-/// The functions that stacks show, and the holder of the lock that the last of them waits for.
-fn without_holder(inside: &SeenInside) -> (&[String], Option<String>) {
-    let functions = &inside.functions;
-    let at = functions.iter().position(|name| name.starts_with(HELD_BY));
-    let Some(at) = at else {
-        return (functions, None);
-    };
-    let pid = functions.get(at + 1).map(|pid| format!(" ({pid})"));
-    let holder = format!("{}{}", functions[at], pid.unwrap_or_default());
-    let process = holder.replacen(HELD_BY, "held by process ", 1);
-    (&functions[..at], Some(process))
 }
 
 /// The same of a finding that was not timed.
 fn seen_only(finding: &Finding) -> Option<String> {
     let inside = finding.seen_inside.as_ref()?;
-    let (functions, holder) = without_holder(inside);
+    let (functions, holder) = holder::split(&inside.functions);
     let holder = holder.map_or_else(String::new, |holder| {
-        format!(" The lock there is {holder}.")
+        format!(" The lock there is held by {holder}.")
     });
     Some(format!(
         "Seen in {} of {} of slow intervals, but not timed: {}. Profile for longer to know its share.{holder}",
@@ -260,7 +249,7 @@ fn few_slow(profile: &Profile) -> Option<String> {
     let mut text = format!(
         "too few slow intervals. {slow} of {of} hold half of the variance, and {SLOW_ENOUGH} are needed"
     );
-    match profile.machine {
+    match profile.details.machine {
         Some(machine) if machine.seconds > 0.0 => {
             let needed = machine.seconds * SLOW_ENOUGH as f64 / slow as f64;
             text += &format!(
@@ -325,6 +314,7 @@ pub fn gives_up(what: GivesUp) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenkeel_analysis::slow::model::SeenInside;
 
     #[test]
     fn the_holder_of_a_files_lock_is_named() {

@@ -59,7 +59,7 @@ pub fn render(profile: &Profile) -> String {
 /// What a reader must know before the numbers.
 fn said_first(profile: &Profile) -> Vec<String> {
     let texts = [
-        profile.failed.clone(),
+        profile.details.failed.clone(),
         words::explains_a_part(profile),
         words::waiting_connections(profile),
     ];

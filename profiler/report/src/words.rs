@@ -336,7 +336,8 @@ const ONE_IN_EXACT: f64 = 9.95;
 
 /// Connections that waited before any interval, in the longest queue; empty where none did for long.
 pub fn waiting_connections(profile: &Profile) -> String {
-    let long = profile.listen_queues.iter().filter(|queue| queue.is_long());
+    let queues = profile.details.listen_queues.iter();
+    let long = queues.filter(|queue| queue.is_long());
     let Some(queue) = long.max_by(|one, other| one.mean.total_cmp(&other.mean)) else {
         return String::new();
     };
@@ -434,12 +435,11 @@ mod tests {
             mean,
             max: 61,
         };
-        let mut profile = Profile {
-            listen_queues: vec![queue("0.0.0.0:80", 0.5, 20)],
-            ..Profile::default()
-        };
+        let mut profile = Profile::default();
+        profile.details.listen_queues = vec![queue("0.0.0.0:80", 0.5, 20)];
         assert_eq!(waiting_connections(&profile), "", "in 2 % of the looks");
-        profile.listen_queues.push(queue("[::]:443", 34.2, 970));
+        let queues = &mut profile.details.listen_queues;
+        queues.push(queue("[::]:443", 34.2, 970));
         let said = waiting_connections(&profile);
         assert!(
             said.contains("of [::]:443: in 97.0 % of 1,000 looks, 34.2 on average, 61 at most"),

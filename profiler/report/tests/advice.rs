@@ -3,7 +3,7 @@
 use evenkeel_analysis::findings::{
     Chain, Finding, FindingClass, GivesUp, Holder, IdleInTransaction, Link, Meanwhile,
 };
-use evenkeel_analysis::profile::{Class, Machine, Node, Profile};
+use evenkeel_analysis::profile::{Class, Machine, Node, Profile, RunDetails};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_report::advice::{self, Pattern, Server};
 
@@ -140,10 +140,13 @@ fn findings_of(pattern: &Pattern) -> Vec<Profile> {
             };
             found.push(Profile {
                 findings: vec![finding],
-                machine: Some(Machine {
-                    processors: if pattern.crowded { 2 } else { 64 },
-                    seconds: 1.0,
-                }),
+                details: RunDetails {
+                    machine: Some(Machine {
+                        processors: if pattern.crowded { 2 } else { 64 },
+                        seconds: 1.0,
+                    }),
+                    ..RunDetails::default()
+                },
                 intervals_seen: 8000,
                 mean_ns: 1e6,
                 tree: Node {
@@ -245,15 +248,15 @@ fn fewer_connections_where_there_are_too_many() {
                 kind: Kind::Preempted,
                 ..Finding::default()
             }],
-            machine: Some(Machine {
-                processors,
-                seconds: 1.0,
-            }),
             intervals: 8000,
             intervals_seen: 8000,
             mean_ns: 1e6,
             ..Profile::default()
         };
+        profile.details.machine = Some(Machine {
+            processors,
+            seconds: 1.0,
+        });
         profile.classes.classes = classes.iter().map(class).collect();
         advice::add(&mut profile);
         profile.findings[0].advice[0].what.contains("connections")
@@ -446,7 +449,6 @@ fn advice_that_is_followed_already_is_left_out() {
             let settings = value.map(|value| (setting.to_owned(), value.to_owned()));
             let mut profile = Profile {
                 target: target.into(),
-                settings: settings.into_iter().collect(),
                 findings: vec![Finding {
                     function: function.into(),
                     kind: Kind::Call,
@@ -454,6 +456,7 @@ fn advice_that_is_followed_already_is_left_out() {
                 }],
                 ..Profile::default()
             };
+            profile.details.settings = settings.into_iter().collect();
             advice::add(&mut profile);
             let advice = &profile.findings[0].advice;
             advice.iter().any(|advice| advice.what.contains(advised))

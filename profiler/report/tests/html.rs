@@ -35,7 +35,7 @@ fn hostile() -> Profile {
     profile.warnings = HOSTILE.map(|it| Warning::Said(it.into())).to_vec();
     profile.classes.classes[0].name = format!("SELECT '{}'", HOSTILE.concat());
     profile.unpatched[0].reason = NotTimed::Said(HOSTILE.concat());
-    profile.names = vec![HOSTILE.concat()];
+    profile.details.names = vec![HOSTILE.concat()];
     profile.unseen = Some(vec![Unseen {
         name: HOSTILE.concat(),
         why: NotSplit::Said(HOSTILE.concat()),

@@ -170,7 +170,7 @@ fn where_names_are_is_the_foot() {
         "44c007cfee140e4c25e8a434008096828e70a92c",
         "DEBUGINFOD_URLS=https://debuginfod.fedoraproject.org",
     );
-    profile.names = vec![format!(
+    profile.details.names = vec![format!(
         "postgres: 4136 of 13688 functions have no symbol; those of build {build} come from debuginfod: {server}"
     )];
     for width in [80, 100, 163] {
@@ -261,7 +261,7 @@ fn too_few_slow_intervals_are_reported_with_the_needed_time() {
         count,
     };
     profile.histogram = vec![bin(2e6, 9_988), bin(1e9, 12)];
-    profile.machine = Some(Machine {
+    profile.details.machine = Some(Machine {
         processors: 2,
         seconds: 30.0,
     });

@@ -61,7 +61,8 @@ impl Waiting {
 }
 
 impl Attached {
-    /// Makes ready to attach to a process, and later to what descends from it within `overhead_max` of the processors. Nothing is done to it yet.
+    /// Makes ready to attach to a process, and later to what descends from it within `overhead_max` of the processors.
+    /// Nothing is done to it yet.
     ///
     /// # Errors
     /// It may not be attached to, or the agent is missing.
@@ -104,8 +105,9 @@ impl Attached {
         (!self.is_running()).then_some(Ending::Gone)
     }
 
-    /// A process that was not looked at yet, or runs another program by now, and has no agent that belongs to this session, oldest first.
-    /// None also where further ones have to wait. `drained`: processor time of this thread for draining records so far.
+    /// A process that was not looked at yet, or runs another program by now, and has no agent that belongs to this
+    /// session, oldest first. None also where further ones have to wait. `drained`: processor time of this thread for
+    /// draining records so far.
     pub fn next(&mut self, arena: &Arena, drained: Duration) -> Option<i32> {
         let worked = || own_time().saturating_sub(drained);
         loop {
@@ -217,8 +219,8 @@ impl Attached {
             .any(|mapping| mapping.inode == arena.inode() && arena.is_at(&mapping.path))
     }
 
-    /// Announces the files of a process as its agent would, so that all is judged before a thread is stopped. The index of its
-    /// program; `None` when the table is full.
+    /// Announces the files of a process as its agent would, so that all is judged before a thread is stopped. The index
+    /// of its program; `None` when the table is full.
     ///
     /// # Errors
     /// The process is gone, or may not be looked at.
@@ -239,7 +241,8 @@ impl Attached {
         Ok(injected)
     }
 
-    /// Does something for one process: the time of this thread, and what the process itself used, is taken from the allowance.
+    /// Does something for one process: the time of this thread, and what the process itself used, is taken from the
+    /// allowance.
     fn paying<T>(
         &mut self,
         work: impl FnOnce(&Attached) -> Result<(T, Duration), Refused>,

@@ -37,7 +37,8 @@ struct Reader {
     dropped: u64,
     skipped: u64,
     given_back_bytes: u64,
-    /// Latencies of intervals that were not recorded, by class, as far as they were passed on; empty where there were none.
+    /// Latencies of intervals that were not recorded, by class, as far as they were passed on; empty where there were
+    /// none.
     unrecorded: Vec<u64>,
     /// Number of such intervals.
     unrecorded_intervals: u64,
@@ -53,8 +54,8 @@ pub trait Sink {
     fn began(&mut self, thread: u64, pid: u32, tid: u32);
     /// The next records of a thread, lap bits cleared.
     fn records(&mut self, thread: u64, records: &[Record]);
-    /// Intervals that ended and were not recorded: how many of each class of latency ([`evenkeel_wire::latency_class`]), and the
-    /// largest latency of their thread so far, ticks.
+    /// Intervals that ended and were not recorded: how many of each class of latency
+    /// ([`evenkeel_wire::latency_class`]), and the largest latency of their thread so far, ticks.
     fn unrecorded(&mut self, by_class: &[(usize, u64)], max_ticks: u64);
     /// A thread will send nothing more.
     fn ended(&mut self, thread: u64);
@@ -99,7 +100,8 @@ impl Drain {
         unused
     }
 
-    /// The key of the thread of this number that is alive, or was lately: what the kernel reports of its last moments comes later.
+    /// The key of the thread of this number that is alive, or was lately: what the kernel reports of its last moments
+    /// comes later.
     pub fn key_of(&self, tid: u32) -> Option<u64> {
         self.keys.of(tid)
     }

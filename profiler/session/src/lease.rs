@@ -1,7 +1,8 @@
 //! Until when the target takes the session for alive.
 //!
-//! A process that starts waits for the session's verdict on its executable, which takes a while where the file is large and the
-//! machine busy. The lease shows it that somebody is at work on that; a profiler that was killed or stopped lets it run out.
+//! A process that starts waits for the session's verdict on its executable, which takes a while where the file is large
+//! and the machine busy. The lease shows it that somebody is at work on that; a profiler that was killed or stopped
+//! lets it run out.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;

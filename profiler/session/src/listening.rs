@@ -119,7 +119,8 @@ fn listed(pid: i32) -> Vec<Listener> {
     lines.filter_map(listener).collect()
 }
 
-/// A line of the kernel's list (`proc_net_tcp`): local and remote address, state, queues, timer, retransmissions, user, timeout, socket.
+/// A line of the kernel's list (`proc_net_tcp`): local and remote address, state, queues, timer, retransmissions, user,
+/// timeout, socket.
 fn listener(line: &str) -> Option<Listener> {
     let mut words = line.split_ascii_whitespace().skip(1);
     let address = words.next()?;

@@ -28,7 +28,8 @@ const NEVER_OPENED: &[&str] = &[
     "libgcc_s",
 ];
 
-/// How the path of a file begins that was loaded by its descriptor, as agents are that are brought into a running process.
+/// How the path of a file begins that was loaded by its descriptor, as agents are that are brought into a running
+/// process.
 const LOADED_BY_DESCRIPTOR: &[u8] = b"/proc/self/fd/";
 
 /// Whether the file has been replaced, or removed, since it was loaded.
@@ -112,8 +113,8 @@ impl Modules {
         path.rsplit('/').next().unwrap_or(path).to_owned()
     }
 
-    /// Whether functions of module `index` may be opened. An agent's never are, that of an earlier session included: the loader
-    /// knows one that was handed over by the descriptor that it was loaded from.
+    /// Whether functions of module `index` may be opened. An agent's never are, that of an earlier session included:
+    /// the loader knows one that was handed over by the descriptor that it was loaded from.
     pub(crate) fn may_open(arena: &Arena, index: usize) -> bool {
         let path = arena.modules()[index].path();
         let name = Self::name(arena, index);
@@ -184,9 +185,9 @@ impl Modules {
         }
     }
 
-    /// The function that the loader binds the import `name` to: of the first module in the order of the table that defines
-    /// it. That may be the importing module itself: a library without `-Bsymbolic` calls its own exported functions
-    /// through its own linkage table.
+    /// The function that the loader binds the import `name` to: of the first module in the order of the table that
+    /// defines it. That may be the importing module itself: a library without `-Bsymbolic` calls its own exported
+    /// functions through its own linkage table.
     pub fn definition(&mut self, arena: &Arena, name: &str) -> Option<Location> {
         let index = self.defining(arena, name)?;
         if !Self::may_open(arena, index) {

@@ -9,7 +9,8 @@ use thiserror::Error;
 
 /// Part of a processor from which processes are called busy.
 const BUSY: f64 = 0.05;
-/// Part of a processor up to which they are called idle: what timers take. A server that answers some requests a second takes more.
+/// Part of a processor up to which they are called idle: what timers take. A server that answers some requests a second
+/// takes more.
 const IDLE: f64 = 0.005;
 
 /// Why nothing was profiled.

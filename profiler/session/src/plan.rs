@@ -314,8 +314,9 @@ impl Plan {
         Ok(id)
     }
 
-    /// The probe of a call that lies under the hook at a function's entry. One that can be timed is a part of that hook, and is timed as long
-    /// as that is there: only for boundaries, whose functions are opened anyway. One that can only be trapped is trapped in the hook.
+    /// The probe of a call that lies under the hook at a function's entry. One that can be timed is a part of that
+    /// hook, and is timed as long as that is there: only for boundaries, whose functions are opened anyway. One that
+    /// can only be trapped is trapped in the hook.
     fn displaced_call(
         &mut self,
         arena: &mut Arena,
@@ -358,7 +359,8 @@ impl Plan {
         is_hooked && (function.address..function.address + u64::from(len)).contains(&address)
     }
 
-    /// Whether another probe replaces or displaces some of these bytes: two changes of one instruction destroy each other.
+    /// Whether another probe replaces or displaces some of these bytes: two changes of one instruction destroy each
+    /// other.
     fn is_claimed(&self, place: Location, len: u8) -> bool {
         let Location { module, address } = place;
         let end = Location::new(module, address + u64::from(len));
@@ -400,7 +402,8 @@ impl Plan {
         }
     }
 
-    /// Makes the next [`Plan::publish`] one even if nothing is planted: intervals that the target marks itself need a round.
+    /// Makes the next [`Plan::publish`] one even if nothing is planted: intervals that the target marks itself need a
+    /// round.
     pub fn touch(&mut self) {
         self.dirty = true;
     }

@@ -162,8 +162,8 @@ impl Session<'_> {
         }
     }
 
-    /// Attaches to what is there and was not looked at yet: the process that was named, and what descends from it. Those without
-    /// the interval's functions are left alone.
+    /// Attaches to what is there and was not looked at yet: the process that was named, and what descends from it.
+    /// Those without the interval's functions are left alone.
     fn attach(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
         while let Some(pid) = self.next_process() {
             let attached = match self.target.announce(pid, &mut self.records.arena) {
@@ -191,8 +191,8 @@ impl Session<'_> {
         self.target.next(&self.records.arena, drained)
     }
 
-    /// Makes the analysis once the cost of a probe is known. A process applies the plan after it has calibrated, or after
-    /// another has begun to.
+    /// Makes the analysis once the cost of a probe is known. A process applies the plan after it has calibrated, or
+    /// after another has begun to.
     fn await_calibration(&mut self) {
         let waited = |hooked: Instant| hooked.elapsed() > Duration::from_millis(100);
         let is_calibrated =

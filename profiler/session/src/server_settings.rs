@@ -1,4 +1,5 @@
-//! Settings of the target, which its preset can see without asking it. A report leaves out advice that they follow already.
+//! Settings of the target, which its preset can see without asking it. A report leaves out advice that they follow
+//! already.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,7 +10,8 @@ use evenkeel_attach::process::{self, Mapping};
 use evenkeel_intervals::presets::{Setting, SettingSource};
 use evenkeel_symbols::Module;
 
-/// Pauses between two looks, until there was one and afterwards: a server reads its settings when it starts, and may read them again.
+/// Pauses between two looks, until there was one and afterwards: a server reads its settings when it starts, and may
+/// read them again.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
 /// Processes that are looked at.
 const PROCESSES_MAX: usize = 64;

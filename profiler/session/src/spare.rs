@@ -54,7 +54,8 @@ impl SpareTime {
         }
     }
 
-    /// The part of what the session takes that is taken from others, at least [`TAKEN_MIN`]. `used`: processor time that it has taken so far.
+    /// The part of what the session takes that is taken from others, at least [`TAKEN_MIN`]. `used`: processor time
+    /// that it has taken so far.
     pub fn taken(&mut self, now: Instant, used: Duration) -> f64 {
         let is_due = |last: Reading| now.duration_since(last.at) >= IDLE_PERIOD;
         if self.last.is_none_or(is_due)

@@ -144,7 +144,8 @@ impl Intake {
         }
     }
 
-    /// The round that an interval belongs to and, of several recordings, which of the selected ones; nothing if it is not selected.
+    /// The round that an interval belongs to and, of several recordings, which of the selected ones; nothing if it is
+    /// not selected.
     fn round_of(&mut self, finished: &Finished, id: u64) -> Result<Option<RoundOf>, Reason> {
         match &mut self.joint {
             Some(joint) => Ok(joint.selects(id).map(|at| (JOINT_ROUND, Some(at)))),
@@ -251,7 +252,8 @@ impl Intake {
     }
 }
 
-/// The sums that an interval of a round is added to: of several recordings, those of the selected round if it has its own.
+/// The sums that an interval of a round is added to: of several recordings, those of the selected round if it has its
+/// own.
 fn sums_of<'a>(
     joint: &'a mut Option<Joint>,
     rounds: &'a mut Rounds,

@@ -20,7 +20,8 @@ pub struct LastMinute {
     attributes: Vec<String>,
     run: RunCounts,
     facts: RunFacts,
-    /// Intervals that ended since and were not recorded, by class of latency, and the largest latency among them, ticks.
+    /// Intervals that ended since and were not recorded, by class of latency, and the largest latency among them,
+    /// ticks.
     unrecorded: Vec<(usize, u64)>,
     max_ticks: u64,
 }

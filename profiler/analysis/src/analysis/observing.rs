@@ -14,7 +14,8 @@ use crate::sums::parts::VarianceTree;
 use crate::sums::paths::Paths;
 
 impl Intake {
-    /// Brings the intervals that were added to the paths of the round that they count in: of several recordings those of all.
+    /// Brings the intervals that were added to the paths of the round that they count in: of several recordings those
+    /// of all.
     pub(super) fn place_observed(&mut self) {
         let Some(observing) = &mut self.observed else {
             return;
@@ -47,7 +48,8 @@ impl Intake {
 }
 
 impl Analysis {
-    /// Keeps the intervals that are added, one by one, until [`Analysis::take_observed`]. To be called before the first record.
+    /// Keeps the intervals that are added, one by one, until [`Analysis::take_observed`]. To be called before the first
+    /// record.
     pub fn observe(&mut self) {
         self.intake.observed = Some(Observing::default());
     }
@@ -69,8 +71,8 @@ impl Analysis {
             .unwrap_or_default()
     }
 
-    /// The minutes of sums that were added since this was last asked, of recordings taken together: those of the rounds that count, on the
-    /// paths of the profile.
+    /// The minutes of sums that were added since this was last asked, of recordings taken together: those of the rounds
+    /// that count, on the paths of the profile.
     pub fn take_minutes(&mut self) -> Vec<ObservedMinute> {
         let observing = self.intake.observed.as_mut();
         observing

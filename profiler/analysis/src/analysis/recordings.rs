@@ -10,7 +10,8 @@ use crate::rounds::common_paths::Shape;
 use crate::sums::vectors::ProbeCost;
 
 impl Analysis {
-    /// What has to be known of a recording before it is taken together with others ([`crate::fleet::joint`]); nothing if it has no interval.
+    /// What has to be known of a recording before it is taken together with others ([`crate::fleet::joint`]); nothing
+    /// if it has no interval.
     pub fn scouted(&self) -> Option<Scouted> {
         let Intake {
             rounds,
@@ -75,8 +76,8 @@ impl Analysis {
         analysis
     }
 
-    /// What follows is of the next recording: of its intervals those of `scouted` count, with this cost for each probed call. What is
-    /// known of threads is forgotten; classes and attributes stay. [`Analysis::ended`] ends it.
+    /// What follows is of the next recording: of its intervals those of `scouted` count, with this cost for each probed
+    /// call. What is known of threads is forgotten; classes and attributes stay. [`Analysis::ended`] ends it.
     pub fn begin_recording(&mut self, cost: ProbeCost, scouted: &Scouted) {
         let Analysis {
             assembler, intake, ..
@@ -109,9 +110,9 @@ impl Analysis {
         written.minute(rounds, run, classes, attributes, began_unix_ns)
     }
 
-    /// Takes in a minute of a recording that keeps sums only, in the order of their making. Of recordings taken together: `probes` are the ids
-    /// of its probes among those of all, `clock` the ticks of the first one's clock for one of its. Nothing where it does not
-    /// follow the minutes before: the recording is damaged.
+    /// Takes in a minute of a recording that keeps sums only, in the order of their making. Of recordings taken
+    /// together: `probes` are the ids of its probes among those of all, `clock` the ticks of the first one's clock for
+    /// one of its. Nothing where it does not follow the minutes before: the recording is damaged.
     pub fn add_minute(
         &mut self,
         minute: &Minute,

@@ -1,6 +1,6 @@
 //! A figure before and after: its change as a fraction, with an interval, and whether it is beyond a bound.
 
-use super::student;
+use super::student::{self, LEVEL};
 
 /// A figure on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,7 +20,8 @@ pub struct Estimate {
 pub struct Drift {
     /// As stretches differ.
     pub between: f64,
-    /// As stretches would differ if nothing lasted longer than a block. The expectation of both is the same without drift.
+    /// As stretches would differ if nothing lasted longer than a block. The expectation of both is the same without
+    /// drift.
     pub within: f64,
 }
 
@@ -33,9 +34,6 @@ impl Drift {
         }
     }
 }
-
-/// Chance that an interval misses the true value.
-const MISSES: f64 = 0.05;
 
 /// A figure of both sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,10 +79,10 @@ impl Pair {
         student::two_sided(self.distance(0.0), self.df)
     }
 
-    /// Interval of the change that holds it with 95 %: all bounds that it is not surely away from (Fieller 1954, "Some problems in interval
-    /// estimation"). Nothing where `before` may be nought: the change may then be any.
+    /// Interval of the change that holds it with 95 %: all bounds that it is not surely away from (Fieller 1954, "Some
+    /// problems in interval estimation"). Nothing where `before` may be nought: the change may then be any.
     pub fn interval(&self) -> Option<[f64; 2]> {
-        let t = student::quantile(MISSES, self.df);
+        let t = student::quantile(LEVEL, self.df);
         let Pair { before, after, .. } = self;
         // (after - r before)^2 = t^2 (se_after^2 + r^2 se_before^2), solved for r.
         let a = before.value.powi(2) - (t * before.se).powi(2);
@@ -100,7 +98,7 @@ impl Pair {
     /// Whether the change is above `bound`, a fraction.
     pub fn above(&self, bound: f64) -> Beyond {
         let distance = self.distance(bound);
-        if student::two_sided(distance, self.df) > MISSES {
+        if student::two_sided(distance, self.df) > LEVEL {
             Beyond::NotTold
         } else if distance > 0.0 {
             Beyond::Surely

@@ -7,14 +7,12 @@ use super::fieller::{Drift, Estimate};
 
 /// Number of bootstrap draws of the blocks.
 const DRAWS: usize = 400;
-/// Intervals above a percentile, at least.
-const ABOVE_MIN: f64 = 20.0;
+/// Intervals above a percentile, and slow ones that a part's time rests on, at least.
+pub(super) const ABOVE_MIN: f64 = 20.0;
 /// Fewer blocks give no estimate.
 const BLOCKS_FEW: f64 = 6.0;
 /// Neighbours that are more alike than that are one block that is too short.
 const CORRELATION_MAX: f64 = 0.9;
-/// Degrees of freedom of an error, at least.
-const DF_MIN: f64 = 2.0;
 /// Stretches of a recording that are compared for drift. Each has at least two blocks, or there is no estimate.
 pub(super) const STRETCHES: usize = 4;
 
@@ -140,7 +138,8 @@ impl Recorded {
                 // What is within a cell is not known.
                 let width = cells.width_at(value);
                 let se = (variance * few).sqrt().max(width / 12f64.sqrt());
-                // Blocks are drawn as if they were independent; how much those above it are not shows how many there are.
+                // Blocks are drawn as if they were independent; how much those above it are not shows how many there
+                // are.
                 let border = super::block::cell(value);
                 let beyond = self.error(|block| {
                     let own = block.histogram.range(border..).map(|(_, count)| count);
@@ -197,7 +196,7 @@ impl Error {
         Error {
             se: (squares * blocks / (blocks - 1.0) * alike).sqrt(),
             alike,
-            df: (blocks / alike - 1.0).max(DF_MIN),
+            df: (blocks / alike - 1.0).max(1.0),
             drift: drift(values),
         }
     }
@@ -213,8 +212,9 @@ impl Error {
     }
 }
 
-/// How much stretches of a recording differ, for the sum over all blocks. It is an analysis of variance (Searle, Casella and McCulloch 1992,
-/// "Variance components", section 3.6). A server's pace wanders at all lengths of time: runs differ by what minutes differ by.
+/// How much stretches of a recording differ, for the sum over all blocks. It is an analysis of variance (Searle,
+/// Casella and McCulloch 1992, "Variance components", section 3.6). A server's pace wanders at all lengths of time:
+/// runs differ by what minutes differ by.
 fn drift(values: &[f64]) -> Drift {
     let each = values.len() / STRETCHES;
     if each < 2 {
@@ -308,7 +308,8 @@ impl Cells {
     }
 }
 
-/// A linear congruential generator (Knuth's MMIX): the same draws in every run, so that a comparison says the same twice.
+/// A linear congruential generator (Knuth's MMIX): the same draws in every run, so that a comparison says the same
+/// twice.
 struct Random(u64);
 
 impl Random {
@@ -341,6 +342,9 @@ mod tests {
         assert!(independent.alike < 1.5 && independent.df > 40.0);
         let alike = centred((0..64).map(|at| noise(at / 8)).collect());
         assert!(alike.alike > 5.0 && alike.df < 12.0, "{}", alike.alike);
+        // Of a ramp, neighbours are as much alike as may be, 0.9: 16 blocks are as good as 16 / 19.
+        let ramp = centred((0..16).map(f64::from).collect());
+        assert_eq!((ramp.alike.round(), ramp.df), (19.0, 1.0));
         assert_eq!(Error::of_blocks(&[0.0; 5]).se, f64::INFINITY);
     }
 }

@@ -5,6 +5,7 @@ use super::figures::Recorded;
 use super::parts::Parts;
 use super::series::Series;
 use super::sides::Side;
+use crate::findings::cohorts::SLOW;
 use crate::fleet::observed::{Observed, ObservedMinute};
 use crate::intervals::classes::ClassTable;
 use crate::profile::Profile;
@@ -17,10 +18,6 @@ const CAPPED: f64 = 0.001;
 const CAPPED_MIN: f64 = 30.0;
 /// ... but not more than this part of them.
 const CAPPED_MAX: f64 = 0.05;
-/// The slow ones.
-pub const SLOW: f64 = 0.01;
-/// Part of the intervals that is slow or just below.
-const NEAR: f64 = 0.02;
 
 /// Both sides, during their replay.
 #[derive(Debug)]
@@ -154,16 +151,17 @@ impl Gathering {
     }
 }
 
-/// The cap is the same for both sides, that of the slower one; the slow ones are each side's own.
+/// Both sides have the cap of the slower one. Each has its own slow intervals, and as many just below them.
 fn thresholds(profiles: [&Profile; 2]) -> [Thresholds; 2] {
+    let slow = 1.0 - SLOW;
     let caps = profiles.map(|profile| {
         let part = (CAPPED_MIN / profile.intervals.max(1) as f64).clamp(CAPPED, CAPPED_MAX);
         latency_above(profile, part)
     });
     profiles.map(|profile| Thresholds {
         cap_ns: caps[0].max(caps[1]),
-        slow_ns: latency_above(profile, SLOW),
-        near_ns: latency_above(profile, NEAR),
+        slow_ns: latency_above(profile, slow),
+        near_ns: latency_above(profile, 2.0 * slow),
     })
 }
 
@@ -186,7 +184,31 @@ mod tests {
     use super::*;
     use crate::profile::Bin;
 
-    /// 90 of 0 to 10, 10 of 10 to 20: a twentieth is above the middle of the second bin, a fifth above 8.9 of the first.
+    /// Latencies from 0 to 1,000, evenly. Above the cap are 30 intervals: 3 in 1,000 of 10,000. But of 100 intervals
+    /// not more than 5 are above it, and of a million not fewer than 1 in 1,000.
+    #[test]
+    fn few_intervals_are_above_the_cap() {
+        let profile = |intervals| Profile {
+            intervals,
+            histogram: vec![Bin {
+                from_ns: 0.0,
+                to_ns: 1000.0,
+                count: intervals,
+            }],
+            ..Profile::default()
+        };
+        let of = |before, after| thresholds([&profile(before), &profile(after)]);
+        for (intervals, cap) in [(100, 950.0), (10_000, 997.0), (1_000_000, 999.0)] {
+            let [own, _] = of(intervals, 100);
+            let found = [own.cap_ns, own.slow_ns, own.near_ns].map(f64::round);
+            assert_eq!(found, [cap, 990.0, 980.0], "{intervals}");
+        }
+        let [before, after] = of(100, 10_000);
+        assert_eq!(before.cap_ns, after.cap_ns);
+    }
+
+    /// 90 of 0 to 10, 10 of 10 to 20: a twentieth is above the middle of the second bin, a fifth above 8.9 of the
+    /// first.
     #[test]
     fn latencies_by_the_histogram() {
         let bin = |from_ns, count| Bin {

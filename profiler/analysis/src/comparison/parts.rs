@@ -1,8 +1,8 @@
 //! The parts of intervals' time: findings, whose times do not overlap, and calls with everything below them.
 //!
-//! A finding's function is found by name: probes have other ids, and code other addresses, in each build. Time belongs to the innermost
-//! finding on its call path. Time without a CPU is a separate part, because other work on the machine differs from
-//! run to run.
+//! A finding's function is found by name: probes have other ids, and code other addresses, in each build. Time belongs
+//! to the innermost finding on its call path. Time without a CPU is a separate part, because other work on the machine
+//! differs from run to run.
 
 use crate::critical::states::State;
 use crate::findings::causes::NO_PROCESSOR;

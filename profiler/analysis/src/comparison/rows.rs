@@ -1,20 +1,16 @@
 //! The comparison, row by row, with a verdict on each.
 
 use super::fieller::{Drift, Estimate, Pair};
-use super::figures::Recorded;
+use super::figures::{ABOVE_MIN, Recorded};
 use super::hochberg;
 use super::load::{Another, Mix, SidesLoad};
 use super::parts::{PROCESSOR, Parts};
 use super::sides::{self, Side};
+use super::student::LEVEL;
+use crate::findings::cohorts::CARRIED_MIN;
 use crate::summary::PERCENTILES;
 use crate::sums::paths::PROBES;
-
-/// Rows that are called different although nothing differs: at most this part of a family.
-pub const LEVEL: f64 = 0.05;
-/// A call has a row where it, or a slow interval's part of it, has so much of the latency on a side.
-const CALL_MIN: f64 = 0.01;
-/// A call passes a change on if one of its callees has this part of it.
-const CARRIED_MIN: f64 = 0.8;
+use crate::sums::shares::LISTED_MIN;
 
 /// Rows that are corrected together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,15 +283,12 @@ fn part_rows(sides: &[Side; 2], what: &What, part: usize) -> Vec<Row> {
     let mut rows = vec![Row::new(what.clone(), Of::All, all)];
     if has_latencies {
         let slow = sides::pair(sides, |run| {
-            (run.total.slow >= SLOW_MIN).then(|| run.part_slow(part))
+            (run.total.slow >= ABOVE_MIN).then(|| run.part_slow(part))
         });
         rows.push(Row::new(what.clone(), Of::Slow, slow));
     }
     rows
 }
-
-/// Slow intervals that a part's time in them rests on, at least.
-const SLOW_MIN: f64 = 20.0;
 
 fn calls(sides: &[Side; 2], parts: &Parts) -> Vec<Row> {
     let whole = |run: &Recorded| {
@@ -304,12 +297,13 @@ fn calls(sides: &[Side; 2], parts: &Parts) -> Vec<Row> {
             run.total.part(parts.of_node(0)).slow_ns,
         )
     };
+    // It has enough of the latency on a side, or of slow intervals.
     let matters = |node: usize| {
         let part = parts.of_node(node);
         sides.iter().flatten().any(|run| {
             let (all, slow) = whole(run);
             let own = run.total.part(part);
-            own.all_ns >= CALL_MIN * all || (slow > 0.0 && own.slow_ns >= CALL_MIN * slow)
+            own.all_ns >= LISTED_MIN * all || (slow > 0.0 && own.slow_ns >= LISTED_MIN * slow)
         })
     };
     // The root is the latency itself, and what probes cost is ours.

@@ -14,8 +14,6 @@ const BLOCKS_MIN: usize = 16;
 const CORRELATION_MAX: f64 = 1.3;
 /// The first blocks' length, ns.
 const LENGTH_FIRST_NS: f64 = 1e5;
-/// A last block that is shorter than this part of the others is added to the one before it.
-const LAST_MIN: f64 = 0.5;
 
 /// The intervals of a recording by blocks of time.
 #[derive(Clone, Debug)]
@@ -60,8 +58,8 @@ impl Series {
         series
     }
 
-    /// Adds an interval. `number`: in order of the ends, those not added included; threads may be a little ahead of each other. Parts
-    /// as in [`Block::add`].
+    /// Adds an interval. `number`: in order of the ends, those not added included; threads may be a little ahead of
+    /// each other. Parts as in [`Block::add`].
     pub fn add(
         &mut self,
         number: u64,
@@ -97,18 +95,16 @@ impl Series {
         let mut blocks = self.blocks.clone();
         if let Some(began) = self.began_ns {
             let whole = self.ended_ns - began;
+            let at_least_two = blocks.len() >= 2;
             for (at, block) in blocks.iter_mut().enumerate() {
                 let start = at as f64 * self.length_ns;
                 block.length_ns = (whole - start).clamp(0.0, self.length_ns);
                 block.seen *= self.ended_for_one;
             }
-        }
-        let is_short = |blocks: &[Block]| {
-            blocks.len() > 1 && blocks[blocks.len() - 1].length_ns < LAST_MIN * blocks[0].length_ns
-        };
-        if is_short(&blocks) {
-            let last = blocks.pop().expect("two of them");
-            blocks.last_mut().expect("one of them").merge(&last);
+            // The last block may be short, and figures of a short one mean little: it is a part of the one before.
+            if let Some(last) = blocks.pop_if(|_| at_least_two) {
+                blocks.last_mut().expect("one of two").merge(&last);
+            }
         }
         while blocks.len() >= 2 * BLOCKS_MIN && is_correlated(&blocks) {
             blocks = pairs(&blocks);
@@ -196,6 +192,8 @@ mod tests {
         assert_eq!(all.intervals, 6400.0);
         // Their numbers are from 0 to 6,399.
         assert_eq!(all.seen, 6399.0);
+        // 63 blocks, the last of half their length.
+        assert!(blocks.iter().all(|it| it.length_ns >= blocks[0].length_ns));
         // From the beginning of the first, 1 ms after the start, to the end of the last.
         assert!((all.length_ns - 6399e6).abs() < 1.0, "{}", all.length_ns);
     }

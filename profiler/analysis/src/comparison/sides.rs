@@ -7,11 +7,12 @@
 use super::fieller::{Drift, Estimate, Pair};
 use super::figures::{Recorded, STRETCHES};
 
-/// Standard deviation between runs of the same program under the same load, as a fraction, where stretches of one recording a side show a
-/// smaller one. It is an assumption, and the comparison states it.
+/// Standard deviation between runs of the same program under the same load, as a fraction, where stretches of one
+/// recording a side show a smaller one. It is an assumption, and the comparison states it.
 pub const RUN_SPREAD: f64 = 0.01;
 
-/// Stretches drift if their variance is this many times that of independent blocks: by chance they do once in five times.
+/// Stretches drift if their variance is this many times that of independent blocks: by chance they do once in five
+/// times.
 const DRIFTS: f64 = 1.5;
 
 /// Recordings of one side.
@@ -177,7 +178,8 @@ mod tests {
         Recorded::new(blocks.collect(), true)
     }
 
-    /// Runs of 101 and 107. That is no difference if their stretches differ by as much. (`DRIFTS`: `a_fifth_is_found` fails without it.)
+    /// Runs of 101 and 107. That is no difference if their stretches differ by as much. (`DRIFTS`: `a_fifth_is_found`
+    /// fails without it.)
     #[test]
     fn what_stretches_differ_by_runs_differ_by() {
         let p = |before, after| {

@@ -1,9 +1,13 @@
 //! Student's distribution: how far an estimate may be off by chance when its error is an estimate, too.
 
+/// Chance that equal sides are called different (in at most this part of a family's rows), and that an interval misses
+/// the true value.
+pub const LEVEL: f64 = 0.05;
 /// Steps of the continued fraction, at most; it converges within tens.
 const STEPS_MAX: usize = 300;
 
-/// Chance that a Student variable with `df` degrees of freedom is at least as far from zero as `t`. 1 where `t` is no number.
+/// Chance that a Student variable with `df` degrees of freedom is at least as far from zero as `t`. 1 where `t` is no
+/// number.
 pub fn two_sided(t: f64, df: f64) -> f64 {
     if t.is_nan() {
         return 1.0;

@@ -1,10 +1,10 @@
 //! Series with a known difference, and without one.
 
-use super::block::Thresholds;
+use super::block::{Block, PartTime, Thresholds};
 use super::figures::Recorded;
 use super::load::SidesLoad;
 use super::parts::Parts;
-use super::rows::{Circumstances, Family, Row, Verdict, What, WhyNot, rows};
+use super::rows::{Circumstances, Family, Of, Row, Verdict, What, WhyNot, rows};
 use super::series::Series;
 use super::sides::Side;
 use crate::intervals::classes::ClassTable;
@@ -208,4 +208,73 @@ fn an_impossible_comparison_has_its_reason() {
         why(What::Percentile("p999")),
         Verdict::NotComparable(WhyNot::FewIntervals)
     );
+}
+
+/// A recording of ten equal blocks. Each has a hundred intervals of 1,000 ns, `slow` slow ones included. Calls have these
+/// parts of the time of all intervals, and of the slow ones.
+fn recorded(parts: &Parts, slow: f64, calls: &[[f64; 2]]) -> Side {
+    let mut times = vec![PartTime::default(); parts.of_node(2 + calls.len())];
+    let request = (0, &[1.0, 1.0]);
+    for (node, [all, of_slow]) in std::iter::once(request).chain((2..).zip(calls)) {
+        let part = &mut times[parts.of_node(node)];
+        part.all_ns = all * 1e5;
+        part.slow_ns = of_slow * 1e3 * slow;
+    }
+    let block = Block {
+        intervals: 100.0,
+        latency_ns: 1e5,
+        slow,
+        parts: times,
+        ..Block::default()
+    };
+    vec![Recorded::new(vec![block; 10], true)]
+}
+
+/// `parse` takes 0.5 % of all time and of the slow intervals' time; `flush` 2 % of one of them.
+#[test]
+fn a_call_that_takes_little_has_no_row() {
+    let server = Server::new();
+    for flush in [[0.02, 0.005], [0.005, 0.02]] {
+        let sides = [0, 1].map(|_| recorded(&server.parts, 3.0, &[[0.005; 2], flush]));
+        let rows = server.compared(&sides);
+        let calls = rows.iter().filter(|row| row.family() == Family::Call);
+        assert!(calls.clone().count() == 2 && calls.clone().all(|row| row.what == What::Call(3)));
+    }
+}
+
+#[test]
+fn a_part_of_few_slow_intervals_is_not_compared() {
+    let server = Server::new();
+    for (slow, verdict) in [
+        (1.0, Verdict::NotComparable(WhyNot::FewIntervals)),
+        (3.0, Verdict::NotTold),
+    ] {
+        let sides = [0, 1].map(|_| recorded(&server.parts, slow, &[[0.5; 2]]));
+        let rows = server.compared(&sides);
+        let slow_call = |row: &&Row| row.what == What::Call(2) && row.of == Of::Slow;
+        assert_eq!(rows.iter().find(slow_call).unwrap().verdict, verdict);
+    }
+}
+
+/// The request calls `parse`, which calls `flush`, and takes a tenth more. `flush` has 9 or 5 tenths of that.
+#[test]
+fn a_call_passes_on_what_its_callee_carries() {
+    let mut server = Server::new();
+    server.paths = Paths::default();
+    let parse = server.paths.child(ROOT, 0).unwrap();
+    server.paths.child(parse, 1).unwrap();
+    server.parts = Parts::of(&[], &[]);
+    let classes = ClassTable::default();
+    server.parts.meet(&server.paths, &server.sites, &classes);
+    for (flush, passes_on) in [(0.29, true), (0.25, false)] {
+        let sides = [
+            recorded(&server.parts, 3.0, &[[0.5; 2], [0.2; 2]]),
+            recorded(&server.parts, 3.0, &[[0.6; 2], [flush; 2]]),
+        ];
+        let rows = server.compared(&sides);
+        let calls = rows.iter().filter(|row| row.family() == Family::Call);
+        for row in calls {
+            assert_eq!(row.passes_on, passes_on && row.what == What::Call(2));
+        }
+    }
 }

@@ -241,7 +241,8 @@ mod tests {
         }
     }
 
-    /// Two intervals of 10 and 30 ticks wait 4 (in two waits) and 12: X and L move together, Cov = (12 - 8)(30 - 20) * 2 = 80.
+    /// Two intervals of 10 and 30 ticks wait 4 (in two waits) and 12: X and L move together, Cov = (12 - 8)(30 - 20) *
+    /// 2 = 80.
     #[test]
     fn waits_of_an_interval_are_one_value() {
         let mut sums = WaitSums::default();

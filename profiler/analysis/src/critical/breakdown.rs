@@ -72,12 +72,9 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
         return simply(Activity::Running);
     }
     let Some(state) = tree.paths.get(node).state else {
-        return match tree.kind(Part::Call(node)) {
-            Kind::Io => simply(Activity::Device),
-            Kind::Event | Kind::Socket => simply(Activity::Outside),
-            Kind::Timer => on_purpose(Activity::Timer, above),
-            Kind::Client | Kind::Idle => on_purpose(Activity::Idle, above),
-            _ => simply(Activity::Running),
+        return match activity(tree.kind(Part::Call(node))) {
+            Some(activity @ (Activity::Timer | Activity::Idle)) => on_purpose(activity, above),
+            activity => simply(activity.unwrap_or(Activity::Running)),
         };
     };
     match state {
@@ -113,6 +110,17 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
     }
 }
 
+/// The activity that a kind means; `None` for calls, and for waits for other threads.
+fn activity(kind: Kind) -> Option<Activity> {
+    match kind {
+        Kind::Io => Some(Activity::Device),
+        Kind::Timer => Some(Activity::Timer),
+        Kind::Idle | Kind::Client => Some(Activity::Idle),
+        Kind::Socket | Kind::Event => Some(Activity::Outside),
+        _ => None,
+    }
+}
+
 /// A call whose purpose is to wait.
 fn on_purpose(activity: Activity, above: Option<Activity>) -> Verdict {
     Verdict {
@@ -131,13 +139,7 @@ fn simply_own(activity: Activity) -> Verdict {
 /// A wait of the interval itself. The thread that ended it, if known, is below and blocked it, unless waiting is the
 /// purpose.
 fn wait(kind: Kind) -> Verdict {
-    let own = match kind {
-        Kind::Io => Activity::Device,
-        Kind::Timer => Activity::Timer,
-        Kind::Idle | Kind::Client => Activity::Idle,
-        Kind::Socket | Kind::Event => Activity::Outside,
-        _ => Activity::Blocked,
-    };
+    let own = activity(kind).unwrap_or(Activity::Blocked);
     Verdict {
         own,
         below: matches!(own, Activity::Timer | Activity::Idle).then_some(own),

@@ -57,7 +57,8 @@ impl Exemplars {
                 .is_none_or(|(count, _)| (count + 1).is_power_of_two())
     }
 
-    /// Offers an interval; `kept` comes without pieces, which are copied from `path` if it is kept. `wanted`: keep it in any case.
+    /// Offers an interval; `kept` comes without pieces, which are copied from `path` if it is kept. `wanted`: keep it
+    /// in any case.
     pub fn offer(&mut self, kept: Exemplar, path: &Path, wanted: bool) {
         let with_pieces = || Exemplar {
             pieces: path.pieces.clone(),

@@ -16,6 +16,7 @@ use crate::sites::Kind;
 use crate::sums::histogram::{Cohort, Histogram};
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{PROBES, ROOT};
+use crate::sums::shares::LISTED_MIN;
 
 pub use model::{Cohorts, Difference, Group};
 
@@ -23,12 +24,10 @@ pub use model::{Cohorts, Difference, Group};
 pub const SLOW: f64 = 0.99;
 /// The middle lies between these quantiles.
 pub(crate) const MIDDLE: (f64, f64) = (0.25, 0.75);
-/// Smallest part of the difference for which a node is listed.
-const PART_MIN: f64 = 0.01;
 /// Nodes listed, at most.
 const NODES_MAX: usize = 256;
-/// If one child carries this much of a node's difference, it explains more than the node.
-const CARRIED_MIN: f64 = 0.8;
+/// If one child carries this much of a node's difference, or of its change, it explains more than the node.
+pub(crate) const CARRIED_MIN: f64 = 0.8;
 
 /// Compares the two; `None` if a group is empty, or if the slow intervals are not slower.
 pub fn cohorts(
@@ -48,7 +47,7 @@ pub fn cohorts(
     let mut nodes = Vec::new();
     for part in tree.all_parts().into_iter().skip(1) {
         let own = part_of(part);
-        if own.abs() < PART_MIN || part == Part::Call(PROBES) {
+        if own.abs() < LISTED_MIN || part == Part::Call(PROBES) {
             continue;
         }
         let below = match part {
@@ -147,7 +146,7 @@ fn by_cause(
         }
     };
     let mut found: Vec<Difference> = sums.into_iter().map(described).collect();
-    found.retain(|cause| cause.part.abs() >= PART_MIN);
+    found.retain(|cause| cause.part.abs() >= LISTED_MIN);
     found.sort_by(|a, b| b.part.abs().total_cmp(&a.part.abs()));
     found
 }

@@ -42,7 +42,7 @@ use crate::sums::moments::fraction;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{PROBES, ROOT};
 
-/// Paths listed of one factor, at most.
+/// Paths listed of one factor, finding or class, at most.
 pub const PATHS_MAX: usize = 8;
 
 /// Selects the factors to report.

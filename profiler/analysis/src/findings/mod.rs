@@ -35,7 +35,7 @@ use crate::sums::moments::{co_moment, fraction};
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{PROBES, ROOT};
 use crate::sums::round_sums::RoundSums;
-use crate::sums::shares::TAILS;
+use crate::sums::shares::{LISTED_MIN, TAILS};
 use causes::{Causes, TOP};
 use partition::{Measured, Partition};
 use plumbing::is_unnamed;
@@ -51,8 +51,6 @@ pub(crate) const FINDING_MIN: f64 = 0.05;
 const FACTOR_PART: f64 = 0.25;
 /// Classes listed of one finding, at most.
 const CLASSES_MAX: usize = 8;
-/// Smallest part of the finding's time for which a class is listed.
-const CLASS_PART: f64 = 0.01;
 /// Another round represents the load of the run if it samples this part of the variance of all intervals fairly.
 const COVERAGE_MIN: f64 = 0.5;
 /// Smallest part of a finding's share for which another round's path inside of it is reported.
@@ -357,7 +355,7 @@ impl Builder<'_> {
             return Vec::new();
         }
         let mut classes: Vec<FindingClass> = present.map(in_class).collect();
-        classes.retain(|class| class.of_time >= CLASS_PART);
+        classes.retain(|class| class.of_time >= LISTED_MIN);
         classes.sort_by(|a, b| b.of_time.total_cmp(&a.of_time));
         classes.truncate(CLASSES_MAX);
         classes

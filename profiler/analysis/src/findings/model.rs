@@ -210,7 +210,8 @@ pub struct Advice {
     pub what: String,
     /// What it costs.
     pub costs: String,
-    /// The version of the server from which on it can be followed, or `any`; with the version's part of it, where that is not all.
+    /// The version of the server from which on it can be followed, or `any`; with the version's part of it, where that
+    /// is not all.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub since: String,
     /// Its source in the server's documentation, or a measurement.

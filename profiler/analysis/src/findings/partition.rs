@@ -7,10 +7,8 @@
 use std::collections::BTreeMap;
 
 use super::causes::{Causes, TOP};
+use crate::rounds::policy::ERRORS_MIN;
 use crate::sums::jackknife::Replicates;
-
-/// A share is certain if it exceeds this many standard errors.
-const ERRORS_MIN: f64 = 2.0;
 
 /// A share, and its values when one block is left out.
 #[derive(Clone, Debug, Default)]

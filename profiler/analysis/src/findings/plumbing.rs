@@ -63,7 +63,8 @@ pub fn says_what_runs(name: &str) -> bool {
     !is_plumbing(name) && !is_unnamed(name)
 }
 
-/// A name as patterns have it: without parameters, clones of the compiler (`.isra.0`), and the mark of an inferred name.
+/// A name as patterns have it: without parameters, clones of the compiler (`.isra.0`), and the mark of an inferred
+/// name.
 pub fn base(name: &str) -> &str {
     let name = name.strip_prefix('~').unwrap_or(name);
     let name = name.split_once('(').map_or(

@@ -35,7 +35,8 @@ pub enum NotTimed {
     IntoNoFile,
     /// It is timed neither where it is, for this reason, nor at the entry of this function.
     NeitherEnd(Box<NotTimed>, String),
-    /// The code there, or the system, does not permit it: in the words of whoever found out, the reader of the code or the agent.
+    /// The code there, or the system, does not permit it: in the words of whoever found out, the reader of the code or
+    /// the agent.
     Code(String),
     /// In words, from a recording or a profile that has no more.
     #[serde(untagged)]

@@ -12,7 +12,7 @@ use crate::findings::reasons::NotSplit;
 use crate::profile::{Node, Unseen};
 use crate::sites::Kind;
 
-/// Shares below this are not listed.
+/// Shares below this are neither listed nor in the tree of a report.
 pub const SHARE_MIN: f64 = 0.005;
 /// Lines of a report, at most.
 const LINES_MAX: usize = 8;
@@ -67,7 +67,8 @@ pub fn unseen(tree: &Node, unopened: &[Unopened]) -> Vec<Unseen> {
     found
 }
 
-/// Calls `found` with the name, the share, its error and the reason of each node below `parent` whose time hides something.
+/// Calls `found` with the name, the share, its error and the reason of each node below `parent` whose time hides
+/// something.
 fn visit(parent: &Node, found: &mut impl FnMut(&str, f64, f64, &NotSplit), reasons: &Reasons<'_>) {
     for child in &parent.children {
         if let Some(why) = by_kind(child).or_else(|| by_place(child, parent, reasons)) {
@@ -148,6 +149,12 @@ mod tests {
         }
     }
 
+    fn lines(found: &[Unseen]) -> Vec<(&str, f64, NotSplit)> {
+        let lines = found.iter();
+        let lines = lines.map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.clone()));
+        lines.collect()
+    }
+
     /// The rest of a wait is not time of the interval's functions, and another thread's activity is its own.
     #[test]
     fn what_is_left_of_a_wait_has_not_the_reason_of_the_interval() {
@@ -162,12 +169,8 @@ mod tests {
             waits_tell: false,
         };
         let found = unseen(&tree, &[of_root]);
-        let found: Vec<_> = found
-            .iter()
-            .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.clone()))
-            .collect();
         assert_eq!(
-            found,
+            lines(&found),
             [
                 ("rest", 0.2, NotSplit::InNoTimedCall),
                 ("body of root", 0.1, NotSplit::Pointers)
@@ -196,12 +199,8 @@ mod tests {
                 unopened(2, NotSplit::System, true),
             ],
         );
-        let found: Vec<_> = found
-            .iter()
-            .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.clone()))
-            .collect();
         assert_eq!(
-            found,
+            lines(&found),
             [
                 ("waits: timer in a", 0.3, NotSplit::NotOpened),
                 ("waits: timer in theirs", 0.15, NotSplit::InNoTimedCall)
@@ -218,7 +217,11 @@ mod tests {
         let a = node("a", Kind::Call, Some(1), 0.65, vec![b(0.25), c, body]);
         let asleep = node("off-CPU", Kind::Asleep, None, 0.05, vec![]);
         let own = node("body of root", Kind::Body, None, 0.1, vec![]);
-        let tree = node("root", Kind::Call, None, 1.0, vec![a, b(0.2), asleep, own]);
+        // Less than half a percent is not listed.
+        let lost = node("lost", Kind::Unseen, None, 0.006, vec![]);
+        let few = node("few", Kind::Unseen, None, 0.004, vec![]);
+        let below = vec![a, b(0.2), asleep, own, lost, few];
+        let tree = node("root", Kind::Call, None, 1.0, below);
         let because = |probe, why| Unopened {
             probe,
             why,
@@ -231,9 +234,17 @@ mod tests {
         let found = unseen(&tree, &unopened);
         let lines: Vec<_> = found
             .iter()
-            .map(|unseen| (unseen.name.as_str(), (100.0 * unseen.share).round()))
+            .map(|unseen| (unseen.name.as_str(), (1000.0 * unseen.share).round()))
             .collect();
-        assert_eq!(lines, [("b", 45.0), ("body of a", 10.0), ("off-CPU", 5.0)]);
+        assert_eq!(
+            lines,
+            [
+                ("b", 450.0),
+                ("body of a", 100.0),
+                ("off-CPU", 50.0),
+                ("lost", 6.0)
+            ]
+        );
         assert_eq!((&found[0].why, found[0].se), (&NotSplit::NotOpened, 0.02));
     }
 }

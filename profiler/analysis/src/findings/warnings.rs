@@ -190,7 +190,8 @@ pub enum Warning {
         /// The reason for the first of them.
         first: String,
     },
-    /// Processes that started while the session ran were not attached to: attaching would have cost more than is permitted.
+    /// Processes that started while the session ran were not attached to: attaching would have cost more than is
+    /// permitted.
     StartedUnseen {
         /// How many, at least: those that end between two looks are not known of.
         unseen: u64,

@@ -215,7 +215,8 @@ impl Joint {
         }
     }
 
-    /// Intervals of the recording at hand, whose rounds are those of [`Joint::selects`], on the paths of all recordings, `onto`.
+    /// Intervals of the recording at hand, whose rounds are those of [`Joint::selects`], on the paths of all
+    /// recordings, `onto`.
     pub fn place(&self, intervals: Vec<Observed>, onto: &mut Paths) -> Vec<Observed> {
         if intervals.is_empty() || self.common.is_all() {
             return intervals;
@@ -269,7 +270,8 @@ impl Joint {
         self.rounds[at].detail.as_deref_mut()
     }
 
-    /// Call paths of a round that was selected, which has sums instead of intervals; and its own sums, as [`Joint::own`].
+    /// Call paths of a round that was selected, which has sums instead of intervals; and its own sums, as
+    /// [`Joint::own`].
     pub(crate) fn of_minutes(&mut self, at: usize) -> (&mut Paths, Option<&mut RoundSums>) {
         let round = &mut self.rounds[at];
         (&mut round.paths, round.detail.as_deref_mut())

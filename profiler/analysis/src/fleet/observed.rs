@@ -142,7 +142,8 @@ pub struct Basis {
 #[derive(Clone, Debug)]
 struct Placed {
     round: usize,
-    /// By node: which it is in the profile, and whether that is itself or only has its time. Empty where nothing changes.
+    /// By node: which it is in the profile, and whether that is itself or only has its time. Empty where nothing
+    /// changes.
     nodes: Vec<Place>,
 }
 

@@ -1,9 +1,9 @@
-//! Attributes: integers that the target says of its intervals (`evenkeel_attribute`), and how much of the latency's variance they
-//! explain.
+//! Attributes: integers that the target says of its intervals (`evenkeel_attribute`), and how much of the latency's
+//! variance they explain.
 //!
-//! An attribute of few values sorts intervals into groups, which explain what lies between their means: Var(E[L|v]) / Var(L),
-//! as classes do (`variance.md` section 4a). One of more values explains what a regression of L on it does: the squared
-//! correlation. Both are of the intervals that have the attribute.
+//! An attribute of few values sorts intervals into groups, which explain what lies between their means: Var(E[L|v]) /
+//! Var(L), as classes do (`variance.md` section 4a). One of more values explains what a regression of L on it does: the
+//! squared correlation. Both are of the intervals that have the attribute.
 
 use std::collections::BTreeMap;
 

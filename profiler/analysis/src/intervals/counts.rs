@@ -50,7 +50,8 @@ impl RunCounts {
         since
     }
 
-    /// Counts the check of a vector's closure (`variance.md`, section 3): its times add up to the latency, or the interval is left out.
+    /// Counts the check of a vector's closure (`variance.md`, section 3): its times add up to the latency, or the
+    /// interval is left out.
     pub(crate) fn check_closure(&mut self, error: u64) -> Result<(), Reason> {
         self.closure_checked += 1;
         self.closure_error_max = self.closure_error_max.max(error);

@@ -1,7 +1,8 @@
 //! Requests of HTTP without what makes each of them another one: a method and a path.
 //!
-//! The query string is left out, for it may hold secrets. Identifiers in the path become `?`: numbers, hexadecimal ones, and words in
-//! which letters and digits alternate. Works on a request line (RFC 9112, 3), also one that was cut off.
+//! The query string is left out, for it may hold secrets. Identifiers in the path become `?`: numbers, hexadecimal
+//! ones, and words in which letters and digits alternate. Works on a request line (RFC 9112, 3), also one that was cut
+//! off.
 
 /// Letters of a method: no server knows a shorter or a longer one.
 const METHOD_LEN: std::ops::RangeInclusive<usize> = 3..=16;

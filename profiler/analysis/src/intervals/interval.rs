@@ -59,7 +59,8 @@ impl Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// Attributes of an interval by number ([`crate::intervals::attributes::AttributeTable`]), each once, with its last value.
+/// Attributes of an interval by number ([`crate::intervals::attributes::AttributeTable`]), each once, with its last
+/// value.
 pub type AttributeValues = Vec<(u16, i64)>;
 
 /// Where an interval lies.

@@ -15,8 +15,8 @@ pub struct ThreadNames {
 }
 
 impl ThreadNames {
-    /// The number of what a thread has in common with the others of its pool; nothing where it has no name, and for names beyond
-    /// [`NAMES_MAX`].
+    /// The number of what a thread has in common with the others of its pool; nothing where it has no name, and for
+    /// names beyond [`NAMES_MAX`].
     pub fn number(&mut self, name: &str, classes: &mut ClassTable) -> Option<u16> {
         let common = common(name)?;
         if let Some(&number) = self.numbers.get(&common) {
@@ -31,7 +31,8 @@ impl ThreadNames {
     }
 }
 
-/// `polars` of `polars-3 #4711`, whose last number is the thread's own. Names without the mark are the program's, and say nothing.
+/// `polars` of `polars-3 #4711`, whose last number is the thread's own. Names without the mark are the program's, and
+/// say nothing.
 fn common(name: &str) -> Option<String> {
     let (own, _) = name
         .rsplit_once(" #")

@@ -5,8 +5,8 @@
 //! 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 //! version trace, 32 hexadecimal       span, 16         flags
 //! ```
-//! It is read wherever in a label it stands: alone, as `evenkeel_trace` and an argument of a function have it, or in the comment of an SQL statement
-//! (sqlcommenter's `/*traceparent='00-..'*/`).
+//! It is read wherever in a label it stands: alone, as `evenkeel_trace` and an argument of a function have it, or in
+//! the comment of an SQL statement (sqlcommenter's `/*traceparent='00-..'*/`).
 
 use std::ops::Range;
 

@@ -18,8 +18,8 @@ pub struct ListenQueue {
 }
 
 impl ListenQueue {
-    /// Part of the looks from which a queue is reported. A server with a free worker accepts a connection within microseconds. So a hundred
-    /// connections a second are seen waiting in less than one look of a hundred.
+    /// Part of the looks from which a queue is reported. A server with a free worker accepts a connection within
+    /// microseconds. So a hundred connections a second are seen waiting in less than one look of a hundred.
     const OFTEN: f64 = 0.1;
     /// Looks that must have seen one: a single one may be chance.
     const WAITING_MIN: u64 = 3;

@@ -19,7 +19,10 @@ pub struct Machine {
 impl Profile {
     /// Intervals in progress at a time, on average: arrivals times latency (Little 1961).
     pub fn in_progress(&self) -> Option<f64> {
-        let machine = self.machine.filter(|machine| machine.seconds > 0.0)?;
+        let machine = self
+            .details
+            .machine
+            .filter(|machine| machine.seconds > 0.0)?;
         let mean_ns = match &self.sampling {
             Some(all) => all.mean_ns,
             None => self.mean_ns,
@@ -51,7 +54,7 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Bin;
+    use crate::profile::{Bin, RunDetails};
 
     /// 1,000 intervals a second of 2 ms keep two sessions busy. 12 of 10,000 take 1 s instead of 2 ms: 6 of them hold
     /// half.
@@ -63,10 +66,13 @@ mod tests {
             count,
         };
         let profile = Profile {
-            machine: Some(Machine {
-                processors: 2,
-                seconds: 10.0,
-            }),
+            details: RunDetails {
+                machine: Some(Machine {
+                    processors: 2,
+                    seconds: 10.0,
+                }),
+                ..RunDetails::default()
+            },
             intervals_seen: 10_000,
             mean_ns: 2e6,
             histogram: vec![bin(2e6, 9_988), bin(1e9, 12)],

@@ -11,7 +11,8 @@ use crate::sites::Kind;
 pub struct WaitedFor {
     /// The call that waits, with its site, or "(not timed)"; for what is counted together, "(others)".
     pub waiter: String,
-    /// The innermost calls that wait, at most `crate::critical::blocking::WAITER_CALLS_MAX`, outermost first, each with its site.
+    /// The innermost calls that wait, at most `crate::critical::blocking::WAITER_CALLS_MAX`, outermost first, each with
+    /// its site.
     #[serde(default)]
     pub waiter_calls: Vec<String>,
     /// The awaited object, in words.

@@ -201,7 +201,8 @@ mod tests {
         assert_eq!(run.best(), Some(0));
     }
 
-    /// One of two functions runs in each interval, and the one that takes less has a share of -0.25. To split it is an answer.
+    /// One of two functions runs in each interval, and the one that takes less has a share of -0.25. To split it is an
+    /// answer.
     #[test]
     fn a_negative_share_that_is_split_counts_as_much() {
         let mut run = Run::default();
@@ -262,7 +263,8 @@ mod tests {
         }
     }
 
-    /// All is the interval's own code, for sure, but for a tenth that one round has timed. That round has lost most of its slow intervals.
+    /// All is the interval's own code, for sure, but for a tenth that one round has timed. That round has lost most of
+    /// its slow intervals.
     #[test]
     fn what_is_surely_own_code_is_an_answer() {
         let mut run = Run::default();

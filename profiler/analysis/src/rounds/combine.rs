@@ -27,6 +27,7 @@ use crate::sums::blocks::Blocks;
 use crate::sums::moments::fraction;
 use crate::sums::paths::{PROBES, ROOT};
 use crate::sums::round_sums::RoundSums;
+use crate::sums::shares::LISTED_MIN;
 
 /// Rounds taken together.
 #[derive(Debug)]
@@ -220,7 +221,7 @@ pub(crate) fn hidden(common: &Common, base: &Shape) -> Vec<u32> {
     let shown = left_out
         .into_iter()
         .filter(|&node| has_calls[paths.get(node).parent as usize])
-        .filter(|&node| base.nodes[node as usize].share.abs() >= TAKEN_MIN);
+        .filter(|&node| base.nodes[node as usize].share.abs() >= LISTED_MIN);
     let mut probes: Vec<u32> = shown.filter_map(|node| paths.get(node).probe).collect();
     probes.sort_unstable();
     probes.dedup();

@@ -171,9 +171,9 @@ fn own_error(round: &RoundSums, node: u32) -> f64 {
     errors(&blocks)[0]
 }
 
-/// The mean of the call paths' weights, each counted by the path's own share, and its standard error. The mean may be certain although
-/// its distribution over two paths is not. A path that evens the latency out has a negative share; one that is certain counts by its
-/// magnitude. Others may be chance, and cancel out.
+/// The mean of the call paths' weights, each counted by the path's own share, and its standard error. The mean may be
+/// certain although its distribution over two paths is not. A path that evens the latency out has a negative share; one
+/// that is certain counts by its magnitude. Others may be chance, and cancel out.
 pub fn mean_by_own_shares(round: &RoundSums, weights: &[f64]) -> [f64; 2] {
     let shares = own_shares(round);
     let sign = |(node, &share): (usize, &f64)| match share < 0.0

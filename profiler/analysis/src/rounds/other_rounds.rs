@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::profile::PathSeen;
-use crate::rounds::policy::{ERRORS_MIN, PATHS_MAX, TAKEN_MIN};
+use crate::rounds::policy::{ERRORS_MIN, PATHS_MAX};
 use crate::sites::SiteTable;
 use crate::sums::Sums;
 use crate::sums::moments::fraction;
@@ -15,6 +15,7 @@ use crate::sums::node_names::NodeNames;
 use crate::sums::parts::VarianceTree;
 use crate::sums::paths::{Path, Paths, ROOT};
 use crate::sums::round_sums::RoundSums;
+use crate::sums::shares::LISTED_MIN;
 
 /// The paths that explained much of a round's variance.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct RoundFindings {
     paths: Paths,
     intervals: u64,
     found: Vec<FoundPath>,
-    /// By node: whether its time, or its share of the variance, is at least [`TAKEN_MIN`].
+    /// By node: whether its time, or its share of the variance, is at least [`LISTED_MIN`].
     took: Vec<bool>,
 }
 
@@ -49,8 +50,8 @@ impl RoundFindings {
         };
         let took = |node| {
             let time = total.node(node).inclusive as f64;
-            time >= TAKEN_MIN * total.latency as f64
-                || whole > 0.0 && share(&total, node).abs() >= TAKEN_MIN
+            time >= LISTED_MIN * total.latency as f64
+                || whole > 0.0 && share(&total, node).abs() >= LISTED_MIN
         };
         let took = (ROOT..round.paths.all().len() as u32).map(took).collect();
         let mut nodes: Vec<u32> = (ROOT + 1..round.paths.all().len() as u32)
@@ -128,7 +129,7 @@ pub struct Untimed {
 }
 
 /// The calls that are part of a function's own time in `chosen`, the tree of the reported round, although another round
-/// timed them. A call is listed once, if it took at least [`TAKEN_MIN`] in the other round. Probes that the reported
+/// timed them. A call is listed once, if it took at least [`LISTED_MIN`] in the other round. Probes that the reported
 /// round had all the time (`planted`) are excluded. `others`: as for [`seen_elsewhere`].
 pub fn untimed(
     chosen: &VarianceTree<'_>,

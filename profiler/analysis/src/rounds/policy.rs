@@ -38,9 +38,6 @@ pub(super) const COMPARED_MIN: f64 = 0.05;
 /// A share is certain if it exceeds this multiple of its standard error. Convention:
 /// `an_uncertain_deeper_answer_waits`.
 pub(crate) const ERRORS_MIN: f64 = 2.0;
-/// A call that a round did not time is reported as hidden if it took this fraction of the time or variance in another
-/// round. Guess: `tests::rounds`.
-pub(super) const TAKEN_MIN: f64 = 0.01;
 
 // Bounds of memory and of output.
 

@@ -6,14 +6,15 @@ use super::model::{SeenInside, SlowPath, SlowStacks};
 
 /// Calls in the tree, at most; what lies deeper is counted at its callers.
 const CALLS_MAX: usize = 1 << 16;
-/// Intervals that a call remembers, so that one that is seen again counts once: more are not open at a time on its path.
+/// Intervals that a call remembers, so that one that is seen again counts once: more are not open at a time on its
+/// path.
 const RECENT_MAX: usize = 64;
 /// Paths reported.
 const PATHS_MAX: usize = 8;
 /// A path is reported if it has this part of the time.
 const SHARE_MIN: f64 = 0.1;
-/// Inside of a function, a call is followed that has this part of all that is seen there. A part of its caller is not enough: half of
-/// a half is what few stacks show.
+/// Inside of a function, a call is followed that has this part of all that is seen there. A part of its caller is not
+/// enough: half of a half is what few stacks show.
 const FOLLOWED_MIN: f64 = 0.5;
 
 /// A stack of an interval that is slow already.
@@ -172,8 +173,8 @@ impl Evidence {
         above.pop();
     }
 
-    /// What stacks show inside of a function, by its name: the calls that have most of what is seen of it. Nothing where they show it
-    /// itself at most, or not at all.
+    /// What stacks show inside of a function, by its name: the calls that have most of what is seen of it. Nothing
+    /// where they show it itself at most, or not at all.
     pub fn inside(&self, function: &str) -> Option<SeenInside> {
         // In a recursion, the outermost.
         let mut at: Vec<usize> = Vec::new();
@@ -280,7 +281,8 @@ mod tests {
         paths.map(line).collect()
     }
 
-    /// Two intervals stood in `lock`, one of them twice; one, as long, in `read`. One short one somewhere else does not show.
+    /// Two intervals stood in `lock`, one of them twice; one, as long, in `read`. One short one somewhere else does not
+    /// show.
     #[test]
     fn slow_intervals_stand_where_their_stacks_have_most_of_their_time() {
         let evidence = evidence(&[

@@ -4,6 +4,7 @@
 //! never part of them: a stack shows a place at one moment, not the time spent there.
 
 mod evidence;
+pub mod holder;
 pub mod model;
 
 pub use evidence::{Evidence, SlowStack};

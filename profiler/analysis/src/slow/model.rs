@@ -2,9 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A path ends with this and a process' name, and then with its number, where that holds the lock of a file that the interval waited for.
-pub const HELD_BY: &str = "held by ";
-
 /// Stacks of intervals that were slow already.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlowStacks {
@@ -24,7 +21,8 @@ pub struct SlowStacks {
 /// A path of calls on which slow intervals stood.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlowPath {
-    /// The functions, from the interval's on to the deepest that these stacks have in common.
+    /// The functions, from the interval's on to the deepest that these stacks have in common. The last may be
+    /// followed by a lock's holder ([`super::holder`]).
     pub functions: Vec<String>,
     /// Stacks that show it.
     pub stacks: u64,

@@ -40,8 +40,8 @@ fn sample(profile: &Profile, total: &Sums) -> Vec<Warning> {
     found.into_iter().flatten().collect()
 }
 
-/// Intervals that are not in the sums. What was lost under other plans than those that the profile rests on, which lost `lost`, is not
-/// missing in it.
+/// Intervals that are not in the sums. What was lost under other plans than those that the profile rests on, which lost
+/// `lost`, is not missing in it.
 fn left_out(run: &RunCounts, lost: Lost) -> Option<Warning> {
     let elsewhere = run.lost.intervals.saturating_sub(lost.intervals);
     let left_out = |reason: Reason| match reason {
@@ -62,8 +62,8 @@ fn left_out(run: &RunCounts, lost: Lost) -> Option<Warning> {
     })
 }
 
-/// Which intervals lose records may depend on how long they take: those that fill their ring are the long ones. `kept_ns`: mean latency
-/// of the `kept` intervals; those that lost records took `lost_ns` together.
+/// Which intervals lose records may depend on how long they take: those that fill their ring are the long ones.
+/// `kept_ns`: mean latency of the `kept` intervals; those that lost records took `lost_ns` together.
 fn loss_bias(kept_ns: f64, kept: u64, (lost, lost_ns): (u64, f64)) -> Option<Warning> {
     let mean_ns = (kept_ns * kept as f64 + lost_ns) / (kept + lost).max(1) as f64;
     let bias = fraction(mean_ns - kept_ns, kept_ns);
@@ -160,7 +160,8 @@ mod tests {
         assert_eq!(of(0.04, Some((0.02, 0.001))), None, "measured");
     }
 
-    /// Of a thousand intervals more than ten. Those that were lost in rounds that the profile does not rest on do not count.
+    /// Of a thousand intervals more than ten. Those that were lost in rounds that the profile does not rest on do not
+    /// count.
     #[test]
     fn what_was_left_out_is_pointed_out() {
         let of = |malformed, lost, lost_here| {

@@ -1,13 +1,11 @@
 //! Classes of intervals: what of the variance lies between them and within each.
 
+use crate::findings::factors::PATHS_MAX;
 use crate::inputs::Inputs;
 use crate::intervals::classes::{ClassSums, ClassTable};
 use crate::profile::{Class, ClassPath, Classes};
 use crate::sums::moments::{co_moment, fraction, mean, standard_deviation};
 use crate::sums::parts::{Part, VarianceTree};
-
-/// Paths listed of one class, at most.
-const CLASS_PATHS_MAX: usize = 8;
 
 /// Var(L) = Var(E[L|c]) + E[Var(L|c)] (`variance.md` section 4a), with the same denominator throughout. Without labels
 /// there are no classes and everything varies within.
@@ -100,5 +98,5 @@ fn class_paths(
             mean_ns: mean(exclusive, sums.intervals) / ticks_per_ns,
         }
     };
-    shares.into_iter().take(CLASS_PATHS_MAX).map(path).collect()
+    shares.into_iter().take(PATHS_MAX).map(path).collect()
 }

@@ -39,13 +39,7 @@ pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
     profile.overhead.traps = facts.traps;
     profile.overhead.trapping_fraction = facts.traps as f64 * TRAP_NS / all_ns.max(TRAP_NS);
     profile.overhead.stops = facts.stops;
-    profile.names.clone_from(&facts.names);
-    profile.unnamed_threads.clone_from(&facts.unnamed_threads);
-    profile.outside.clone_from(&facts.outside);
-    profile.listen_queues.clone_from(&facts.listen_queues);
-    profile.settings.clone_from(&facts.settings);
-    profile.failed.clone_from(&facts.failed);
-    profile.machine = facts.machine;
+    profile.details.clone_from(&facts.details);
     let few_recorded = few_recorded(profile);
     if let Some(Warning::OnlyCounted(_)) = few_recorded {
         // The analysis knows records only.

@@ -192,8 +192,8 @@ fn bins(histogram: &Histogram, ticks_per_ns: f64) -> Vec<Bin> {
         .collect()
 }
 
-/// Whether a measured overhead says more than that the profiler could not tell: it is known to within [`OVERHEAD_HIGH`], or it is beyond
-/// chance more than the error.
+/// Whether a measured overhead says more than that the profiler could not tell: it is known to within
+/// [`OVERHEAD_HIGH`], or it is beyond chance more than the error.
 fn is_close(measured: &Measured) -> bool {
     let error = measured.se.map_or(f64::INFINITY, |se| 2.0 * se);
     error <= OVERHEAD_HIGH || measured.fraction >= 2.0 * error

@@ -6,7 +6,8 @@ use crate::findings::plumbing::is_plumbing;
 use crate::profile::Profile;
 use crate::sites::{Kind, is_unnamed};
 use crate::slow::Evidence;
-use crate::slow::model::{HELD_BY, SeenInside, SlowPath};
+use crate::slow::holder;
+use crate::slow::model::{SeenInside, SlowPath};
 use crate::sums::parts::own_time_names;
 
 /// Stacks that are evidence for the whole interval: one stall may be seen in several.
@@ -48,8 +49,8 @@ fn add_inside_of_interval(profile: &mut Profile) {
     }
 }
 
-/// Adds what stacks show and the findings do not explain. Either the profile is of other intervals, or it has too few slow ones to
-/// attribute their time.
+/// Adds what stacks show and the findings do not explain. Either the profile is of other intervals, or it has too few
+/// slow ones to attribute their time.
 fn add_unexplained(profile: &mut Profile) {
     let Some(stacks) = &profile.slow_stacks else {
         return;
@@ -90,12 +91,11 @@ fn names(finding: &Finding, function: &str) -> bool {
     finding.function == function || below.any(|name| name == function)
 }
 
-/// A finding without a share: nobody has timed it. It is of the deepest function of the path, below the interval's, that has a name and
-/// does something for itself; else of the deepest that has a name.
+/// A finding without a share: nobody has timed it. It is of the deepest function of the path, below the interval's,
+/// that has a name and does something for itself; else of the deepest that has a name.
 fn finding(common: &SlowPath, of_stacks: u64) -> Option<Finding> {
     let whole = common.functions.get(1..)?;
-    let holder = whole.iter().position(|name| name.starts_with(HELD_BY));
-    let below = &whole[..holder.unwrap_or(whole.len())];
+    let (below, _) = holder::split(whole);
     let is_named = |name: &&String| !is_unnamed(name);
     let tells = |name: &&String| is_named(name) && !is_plumbing(name);
     let function = below.iter().rfind(tells);
@@ -129,8 +129,8 @@ mod tests {
     use crate::profile::{NotSeenInside, Sampling};
     use crate::slow::model::SlowStacks;
 
-    /// The findings of a profile that represents `part` of the variance: wait has seven tenths of that, insert two. Stacks
-    /// show this function inside of insert, for nine tenths of the time.
+    /// The findings of a profile that represents `part` of the variance: wait has seven tenths of that, insert two.
+    /// Stacks show this function inside of insert, for nine tenths of the time.
     fn findings_with(part: f64, seen: &str) -> Vec<String> {
         findings_of(part, [0.7, 0.2], seen, 0)
     }

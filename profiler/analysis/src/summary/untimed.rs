@@ -1,4 +1,5 @@
-//! Calls that stand as their callers' own time: those that only other rounds have timed, and those that the session could not.
+//! Calls that stand as their callers' own time: those that only other rounds have timed, and those that the session
+//! could not.
 
 use super::rounds_together;
 use crate::findings::reasons::NotTimed;

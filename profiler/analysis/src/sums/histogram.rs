@@ -181,8 +181,8 @@ impl Histogram {
         }
     }
 
-    /// What was added after `before` was all there was. The largest latency is that of all, or the end of the last bucket that has
-    /// something.
+    /// What was added after `before` was all there was. The largest latency is that of all, or the end of the last
+    /// bucket that has something.
     pub(crate) fn since(&self, before: &Histogram) -> Histogram {
         let mut since = self.clone();
         for (bucket, before) in since.buckets.iter_mut().zip(&before.buckets) {

@@ -63,8 +63,8 @@ pub(crate) fn delete_block_variance(whole: f64, sizes: &[u64], without: &[f64]) 
 mod tests {
     use super::*;
 
-    /// For the mean and blocks of one value the jackknife is the textbook's s / sqrt(n). Values 1, 2, 3, 6: mean 3, sum of
-    /// squares about it 4 + 1 + 0 + 9 = 14, s^2 = 14/3, error^2 = 14/12.
+    /// For the mean and blocks of one value the jackknife is the textbook's s / sqrt(n). Values 1, 2, 3, 6: mean 3, sum
+    /// of squares about it 4 + 1 + 0 + 9 = 14, s^2 = 14/3, error^2 = 14/12.
     #[test]
     fn error_of_a_mean() {
         let without = [11.0 / 3.0, 10.0 / 3.0, 3.0, 2.0];

@@ -119,6 +119,17 @@ mod tests {
         assert!((1_000.0..=2_000.0).contains(&kept), "{kept}");
     }
 
+    /// A third each takes the mean and half of it more or less: the spread is 0.41 of the mean. Those at the mean are
+    /// kept as if a tenth away: with a fifth (2^-2.3) of the others' probability.
+    #[test]
+    fn intervals_near_the_mean_are_kept_as_if_a_little_away() {
+        let latency = |at: u64| [1 << 19, 1 << 20, 3 << 19][at as usize % 3];
+        let table = table(&counted((0..30_000).map(latency)), 0.02);
+        let log2 = |ticks| table[latency_class(ticks)].log2();
+        let less = log2(1 << 20) - log2(1 << 19);
+        assert!((2..=3).contains(&less), "{less}");
+    }
+
     #[test]
     fn the_budget_holds_whatever_the_latencies() {
         let spreads: [fn(u64) -> u64; 4] = [

@@ -20,7 +20,8 @@ pub struct Latencies {
     recorded: Vec<u64>,
     intervals: u64,
     max_ticks: u64,
-    /// Sums of latencies and of their squares: exact for recorded intervals; for counted ones as if spread evenly over their class.
+    /// Sums of latencies and of their squares: exact for recorded intervals; for counted ones as if spread evenly over
+    /// their class.
     sum: f64,
     squares: f64,
 }
@@ -162,8 +163,8 @@ impl Latencies {
         variance.max(0.0).sqrt()
     }
 
-    /// The latency, ticks, that the fraction `quantile` of intervals does not exceed: linear inside of its class. Zero without
-    /// intervals.
+    /// The latency, ticks, that the fraction `quantile` of intervals does not exceed: linear inside of its class. Zero
+    /// without intervals.
     pub fn quantile(&self, quantile: f64) -> f64 {
         let rank = quantile * self.intervals as f64;
         let mut below = 0.0;
@@ -179,9 +180,9 @@ impl Latencies {
 
     /// The part that a profile of the intervals in `inside` does not represent.
     ///
-    /// A profile is a fair sample of a class of latency where it has as large a part of that class as of all. Where it has less, that part
-    /// of the class' squared distances from the mean is missing. Classes are taken by octave, so that a sample need not
-    /// have an interval in each narrow one.
+    /// A profile is a fair sample of a class of latency where it has as large a part of that class as of all. Where it
+    /// has less, that part of the class' squared distances from the mean is missing. Classes are taken by octave, so
+    /// that a sample need not have an interval in each narrow one.
     pub fn missing_from(&self, inside: &Histogram) -> Missing {
         let mean = self.mean();
         let octaves = self.octaves(inside);
@@ -203,7 +204,8 @@ impl Latencies {
     /// The part of the variance of all intervals that a sample surely represents. An octave of latencies without
     /// samples adds nothing. From another octave the sample lacks the part that chance does not explain, by `errors`
     /// times the error of a count. Few intervals represent their octave in part: n of n + 2, as in the rule of
-    /// succession. An octave that has fewer than `known` intervals in the whole run says nothing: which sample has them is chance.
+    /// succession. An octave that has fewer than `known` intervals in the whole run says nothing: which sample has them
+    /// is chance.
     pub fn part_in(&self, sample: &Histogram, errors: f64, known: u64) -> f64 {
         let octaves = self.octaves(sample);
         let part = |octave: &Octave| {
@@ -305,7 +307,8 @@ mod tests {
         all
     }
 
-    /// 1 to 100,000 ticks, evenly: mean 50,000, standard deviation 100,000 / sqrt(12). Counted by class or one by one, it is the same.
+    /// 1 to 100,000 ticks, evenly: mean 50,000, standard deviation 100,000 / sqrt(12). Counted by class or one by one,
+    /// it is the same.
     #[test]
     fn mean_spread_and_percentiles_of_an_even_spread() {
         let recorded = all(1..=100_000);
@@ -351,7 +354,8 @@ mod tests {
         assert_eq!(all([1, 2, 3]).recorded().one_in, 1.0);
     }
 
-    /// One interval in 1,000 takes 1,000 times as long, and sampling has skipped all of these: nearly all of the variance is missing.
+    /// One interval in 1,000 takes 1,000 times as long, and sampling has skipped all of these: nearly all of the
+    /// variance is missing.
     #[test]
     fn slow_intervals_that_no_profile_has_are_missing() {
         let quick = (0..100_000).map(|at| 1_000 + at % 100);
@@ -371,6 +375,18 @@ mod tests {
         let latencies = all((0..10_000).map(latency));
         let inside = histogram((0..1_000).map(latency));
         assert_eq!(latencies.missing_from(&inside), Missing::default());
+    }
+
+    /// A tenth of 10,100 intervals is sampled. The octave from 2^15 lacks 4 of a hundred, as by chance; that from 2^20
+    /// lacks half. Slow intervals that are missing begin at the latter.
+    #[test]
+    fn an_octave_that_lacks_little_is_not_named() {
+        let of = |counts: [usize; 3]| {
+            let ticks = [1_000, 1 << 15, 1 << 20].into_iter().zip(counts);
+            ticks.flat_map(|(ticks, count)| std::iter::repeat_n(ticks, count))
+        };
+        let missing = all(of([9_000, 1_000, 100])).missing_from(&histogram(of([909, 96, 5])));
+        assert_eq!(missing.slower_than_ticks, 1 << 20);
     }
 
     /// Half of the slow ones were skipped, and none of the quick: of the slow ones' distances half are missing.

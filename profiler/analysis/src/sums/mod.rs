@@ -4,8 +4,9 @@
 //! All sums are exact integers, so merging in any order gives the same result to the last bit. Even latencies of
 //! `crate::intervals::interval::LATENCY_BITS` bits leave room for 2^31 intervals.
 //!
-//! An interval with a weight ([`evenkeel_wire::KeepRate`]) is added as often as its weight says. So sums, and all figures
-//! computed from them, describe the intervals that ended, not those that were kept; [`Sums::kept`] counts the latter.
+//! An interval with a weight ([`evenkeel_wire::KeepRate`]) is added as often as its weight says. So sums, and all
+//! figures computed from them, describe the intervals that ended, not those that were kept; [`Sums::kept`] counts the
+//! latter.
 
 pub(crate) mod accumulate;
 pub(crate) mod blocks;

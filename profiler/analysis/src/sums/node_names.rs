@@ -79,8 +79,8 @@ impl<'a> NodeNames<'a> {
         }
     }
 
-    /// A node's function. Pointer calls without a known callee are one function for each site. The file is given only where
-    /// the name does not suffice.
+    /// A node's function. Pointer calls without a known callee are one function for each site. The file is given only
+    /// where the name does not suffice.
     pub fn function(&self, node: u32) -> Function {
         let site = self.site(node);
         let by_name = |name| Function { name, file: None };

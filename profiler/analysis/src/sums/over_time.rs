@@ -1,7 +1,8 @@
 //! Sums by time: how latency, and where it is spent, changed while a run went on.
 //!
-//! Columns are stretches of time of one length, a power of two of the clock's units. When there are too many, neighbours merge and the length
-//! doubles: memory does not grow with the run. Of a recording of sums, a column is a minute, or several.
+//! Columns are stretches of time of one length, a power of two of the clock's units. When there are too many,
+//! neighbours merge and the length doubles: memory does not grow with the run. Of a recording of sums, a column is a
+//! minute, or several.
 
 use std::collections::VecDeque;
 
@@ -171,8 +172,8 @@ impl OverTime {
         all.filter(|(_, column)| column.sums.intervals > 0)
     }
 
-    /// The columns that have intervals, in order of time: each with its beginning and its end. These are ticks or, where the columns are minutes,
-    /// nanoseconds since 1970.
+    /// The columns that have intervals, in order of time: each with its beginning and its end. These are ticks or,
+    /// where the columns are minutes, nanoseconds since 1970.
     pub fn columns(&self) -> Vec<(u64, u64, &Column)> {
         let starts: Vec<u64> = self
             .numbered()

@@ -59,8 +59,8 @@ impl Part {
     }
 }
 
-/// What a function's own time is called: where all of its calls are timed, where some are not, and beside waits where none is, so that
-/// which calls it made is not known.
+/// What a function's own time is called: where all of its calls are timed, where some are not, and beside waits where
+/// none is, so that which calls it made is not known.
 pub(crate) fn own_time_names(function: &str) -> [String; 3] {
     [
         format!("body of {function}"),
@@ -238,8 +238,8 @@ impl<'a> VarianceTree<'a> {
         }
     }
 
-    /// A part's function in factors, which sum over a function's nodes. Unlike [`Self::name`] it distinguishes indirect calls,
-    /// and functions of several files that have no names.
+    /// A part's function in factors, which sum over a function's nodes. Unlike [`Self::name`] it distinguishes indirect
+    /// calls, and functions of several files that have no names.
     pub fn function(&self, part: Part) -> Function {
         match part {
             Part::Call(node) => self.names.function(node),

@@ -98,8 +98,8 @@ impl Default for Paths {
 }
 
 impl Paths {
-    /// The node of a step made directly from `parent`, a call of the probe with this id or a `State::step`, or nothing where
-    /// it has to be folded.
+    /// The node of a step made directly from `parent`, a call of the probe with this id or a `State::step`, or nothing
+    /// where it has to be folded.
     #[inline]
     pub fn child(&mut self, parent: u32, step: u32) -> Option<u32> {
         self.found_or(parent, step, Paths::discover)

@@ -1,8 +1,9 @@
 //! The sums of a round on fewer call paths than it has: exactly what it would have summed with those alone.
 //!
-//! A call path that is left out takes all below it along, and its time becomes its caller's own. The inclusive time of every other
-//! path does not change, and the squares of the own time grow by products of siblings, which are summed ([`Sums::pairs`]). All of it
-//! is integers, so that nothing is rounded. What the probes of the paths left out have cost stays with the cost of all.
+//! A call path that is left out takes all below it along, and its time becomes its caller's own. The inclusive time of
+//! every other path does not change, and the squares of the own time grow by products of siblings, which are summed
+//! ([`Sums::pairs`]). All of it is integers, so that nothing is rounded. What the probes of the paths left out have
+//! cost stays with the cost of all.
 
 use crate::critical::exemplars::Exemplars;
 use crate::critical::path::Piece;

@@ -20,8 +20,8 @@ pub struct RoundSums {
 }
 
 impl RoundSums {
-    /// Adds the waits of an interval that was added to the sums, and keeps its pieces where it is one of those kept. `wanted`: keep it in
-    /// any case.
+    /// Adds the waits of an interval that was added to the sums, and keeps its pieces where it is one of those kept.
+    /// `wanted`: keep it in any case.
     pub(crate) fn add_waits(&mut self, path: &Path, kept: Exemplar, wanted: bool) {
         self.waits.add(path.waits(), kept.latency);
         let blocks = &mut self.sums.blocks;

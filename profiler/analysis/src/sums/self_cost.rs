@@ -322,7 +322,8 @@ mod tests {
         assert_eq!(cost.slots[&0][3][0].latency, 921);
     }
 
-    /// Two slots of 100 intervals a window: 102 over 100, then 208 over 200 ticks. Means 155 and 150: 155/150 - 1 = 1/30.
+    /// Two slots of 100 intervals a window: 102 over 100, then 208 over 200 ticks. Means 155 and 150: 155/150 - 1 =
+    /// 1/30.
     #[test]
     fn ratio_of_means() {
         let mut cost = ready();

@@ -18,6 +18,9 @@ use crate::sums::paths::ROOT;
 
 /// Quantiles whose tail is shown, by name.
 pub const TAILS: [(&str, f64); 3] = [("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
+/// Smallest part of a whole that is listed. The whole is a finding's time, the difference of slow intervals, a latency
+/// that is compared, or a round's time or variance.
+pub const LISTED_MIN: f64 = 0.01;
 /// Covariances listed contribute at least this fraction of Var(L): siblings have squares of pairs, nearly all of them
 /// nothing.
 pub const COVARIANCE_MIN: f64 = 1e-4;

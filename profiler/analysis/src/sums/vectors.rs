@@ -134,8 +134,8 @@ struct OpenCall {
 }
 
 impl Vectoriser {
-    /// Begins the vector of an interval that is this one segment, `ticks` long; [`Vectoriser::complete`] gives it. New call paths are
-    /// added to `paths`.
+    /// Begins the vector of an interval that is this one segment, `ticks` long; [`Vectoriser::complete`] gives it. New
+    /// call paths are added to `paths`.
     ///
     /// # Errors
     /// Where its calls do not nest.
@@ -381,8 +381,8 @@ impl Vectoriser {
 mod tests {
     use super::*;
 
-    /// A signal strikes while call 1 (ticks 110 to 140) is being recorded; its handler makes call 2 (150 to 170). Another
-    /// strikes while the interval's end (200) is: its handler's call 2 (210 to 220) is outside of it.
+    /// A signal strikes while call 1 (ticks 110 to 140) is being recorded; its handler makes call 2 (150 to 170).
+    /// Another strikes while the interval's end (200) is: its handler's call 2 (210 to 220) is outside of it.
     #[test]
     fn calls_of_signal_handlers_may_be_recorded_first() {
         let calls = [

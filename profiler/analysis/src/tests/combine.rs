@@ -207,7 +207,8 @@ pub fn three_calls() -> SiteTable {
     ])
 }
 
-/// The profile of two rounds: 2000 intervals without the third call, 3000 with it, in which the culprit takes `scale` times as long.
+/// The profile of two rounds: 2000 intervals without the third call, 3000 with it, in which the culprit takes `scale`
+/// times as long.
 fn two_rounds(scale: u64, below: u64) -> Profile {
     let numbers = [(0..2000).collect(), (2000..5000).collect()];
     two_rounds_of(&numbers, scale, below).profile(&three_calls(), &Options::default())
@@ -261,8 +262,8 @@ fn load_parts(profile: &Profile) -> [LoadPart; 2] {
     change.unwrap_or_else(|| panic!("{:?}", profile.warnings))
 }
 
-/// The first `loud` of 5,000 intervals call what takes long; the others, under another plan, do not. That call is planted in both, which
-/// is known or not, and one more in the second.
+/// The first `loud` of 5,000 intervals call what takes long; the others, under another plan, do not. That call is
+/// planted in both, which is known or not, and one more in the second.
 fn calming_down(loud: u64, is_known: bool) -> Profile {
     let mut analysis = Analysis::new(ProbeCost::default());
     for (generation, toggled) in [(1, vec![CULPRIT, OTHER]), (2, vec![BELOW])] {
@@ -300,7 +301,8 @@ fn the_calm_after_is_not_all_that_is_reported() {
     }
 }
 
-/// Every third round stalls, in one call or the other: that is the load, and no interval is left out of the profile for it.
+/// Every third round stalls, in one call or the other: that is the load, and no interval is left out of the profile for
+/// it.
 #[test]
 fn stalls_that_recur_are_the_load() {
     let mut analysis = Analysis::new(ProbeCost::default());
@@ -331,7 +333,8 @@ fn stalls_that_recur_are_the_load() {
     assert!(!profile.warnings.iter().any(says), "{:?}", profile.warnings);
 }
 
-/// Whether the load changed between 2,000 intervals and 3,000 under two plans: durations of two calls in an interval, and its own.
+/// Whether the load changed between 2,000 intervals and 3,000 under two plans: durations of two calls in an interval,
+/// and its own.
 fn is_another_load(ticks: impl Fn(u64, bool) -> [u64; 3]) -> bool {
     let mut analysis = Analysis::new(ProbeCost::default());
     for (generation, toggled) in [(1, vec![CULPRIT, OTHER]), (2, vec![BELOW])] {

@@ -1,4 +1,5 @@
-//! Critical paths with answers worked out by hand, one situation a file, and properties of random streams of several threads.
+//! Critical paths with answers worked out by hand, one situation a file, and properties of random streams of several
+//! threads.
 
 mod attributes;
 mod chains;

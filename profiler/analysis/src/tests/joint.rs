@@ -92,7 +92,8 @@ proptest! {
         prop_assert_eq!(profile(&together(cost, &parts, &[])), whole);
     }
 
-    /// A probe that is left out leaves no trace but its cost: without cost, the profile is that of a recording that never had it.
+    /// A probe that is left out leaves no trace but its cost: without cost, the profile is that of a recording that
+    /// never had it.
     #[test]
     fn a_removed_probe_leaves_no_trace(traces in traces(), probe in 0u32..6) {
         let mut untimed = vec![false; 6];
@@ -200,7 +201,8 @@ fn of_samples(mut node: Node) -> Node {
     node
 }
 
-/// The second rounds' culprit takes twice as long: all intervals count, and the report says what the first recording's parts are like.
+/// The second rounds' culprit takes twice as long: all intervals count, and the report says what the first recording's
+/// parts are like.
 #[test]
 fn rounds_under_another_load_count_too() {
     let recording = [(1..2001).collect(), (2001..5001).collect()];

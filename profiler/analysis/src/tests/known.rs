@@ -127,7 +127,23 @@ fn negative_covariance_keeps_its_sign() {
     near(child(&profile.tree, "c").share, 1.0);
 }
 
-/// wait is called from f (always 10) and from g (2 or 42). Two nodes; all variance is at the second, the factor sums both.
+/// a is 2,000 less or more 1,000. b and c are both 100 less or more `by`, independently of a. So 2 Cov(b, c) is 2 by^2 of
+/// nearly 10^6. Less than one in 10,000 is not listed.
+#[test]
+fn tiny_covariances_are_not_listed() {
+    let listed = |by: u64| {
+        let interval = |a, b| vec![leaf(A, a), leaf(B, b), leaf(2, b)];
+        let (less, more) = (100 - by, 100 + by);
+        let traces = [(1000, less), (3000, more), (1000, more), (3000, less)];
+        let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0), ("c", "r+3", 0)]);
+        let analysis = analysed(&traces.map(|(a, b)| interval(a, b)));
+        analysis.profile(&table, &options()).tree.covariances.len()
+    };
+    assert_eq!((listed(10), listed(4)), (1, 0));
+}
+
+/// wait is called from f (always 10) and from g (2 or 42). Two nodes; all variance is at the second, the factor sums
+/// both.
 #[test]
 fn one_function_from_two_sites() {
     let (f, g, wait_in_f, wait_in_g) = (0, 1, 2, 3);
@@ -304,8 +320,8 @@ fn classes_between_and_within() {
     near(end.top[0].share, 1.0);
 }
 
-/// Outer cost 2 ticks, inner 3: one call of a with a call of b in it, 100 ticks in all. Probes: 2 * (2 + 3) = 10. The root's
-/// own 20 pays a's outer 2, a's own 50 pays its inner 3 and b's outer 2, b's 30 its inner 3.
+/// Outer cost 2 ticks, inner 3: one call of a with a call of b in it, 100 ticks in all. Probes: 2 * (2 + 3) = 10. The
+/// root's own 20 pays a's outer 2, a's own 50 pays its inner 3 and b's outer 2, b's 30 its inner 3.
 #[test]
 fn probe_cost_moves_and_still_closes() {
     let mut analysis = started(ProbeCost {

@@ -17,7 +17,8 @@ fn names(profile: &Profile) -> Vec<String> {
         .collect()
 }
 
-/// a is 10 or 30, b is 100 or 104, independent: contributions 400/416 = 0.96 and 16/416 = 0.04 (as `independent_stages`).
+/// a is 10 or 30, b is 100 or 104, independent: contributions 400/416 = 0.96 and 16/416 = 0.04 (as
+/// `independent_stages`).
 fn two_independent(table: &SiteTable, options: &Options) -> Profile {
     let steps = |a, b| vec![leaf(A, a), leaf(B, b)];
     analysed(&[
@@ -29,7 +30,8 @@ fn two_independent(table: &SiteTable, options: &Options) -> Profile {
     .profile(table, options)
 }
 
-/// a at height 4, b at height 0, root at 5. Scores 1 * 0.96 and 5^e * 0.04: 0.19 for e = 1, 0.96 for e = 2 and 4.8 for e = 3.
+/// a at height 4, b at height 0, root at 5. Scores 1 * 0.96 and 5^e * 0.04: 0.19 for e = 1, 0.96 for e = 2 and 4.8 for
+/// e = 3.
 #[test]
 fn the_exponent_weighs_specificity() {
     let table = sites(&[("a", "root+0x1", 4), ("b", "root+0x2", 0)]);
@@ -55,7 +57,8 @@ fn the_exponent_weighs_specificity() {
     near(cubic[0].1, 125.0 * 16.0 / 416.0);
 }
 
-/// As in stripped libraries: the function at one address of liba.so calls that at the same address of libb.so, which takes 0 or 20.
+/// As in stripped libraries: the function at one address of liba.so calls that at the same address of libb.so, which
+/// takes 0 or 20.
 #[test]
 fn functions_without_names_are_told_apart_by_their_files() {
     let mut table = sites(&[("0x1a30", "root+0x1", 1), ("0x1a30", "0x1a30+0x2", 0)]);
@@ -102,8 +105,8 @@ fn k_and_threshold_select() {
     assert_eq!(of(0, 0.01), [""; 0]);
 }
 
-/// b stands higher in the call graph than the root is known to: it was reached by an indirect call. The graph's height is then
-/// one more than b's, 8: specificities 8^2 for a and 1 for b. Without any heights all specificities are 1.
+/// b stands higher in the call graph than the root is known to: it was reached by an indirect call. The graph's height
+/// is then one more than b's, 8: specificities 8^2 for a and 1 for b. Without any heights all specificities are 1.
 #[test]
 fn the_root_is_above_what_it_reaches() {
     let table = sites(&[("a", "root+0x1", 0), ("b", "root+0x2", 7)]);
@@ -126,8 +129,8 @@ fn the_root_is_above_what_it_reaches() {
     );
 }
 
-/// Two functions with the same pattern, one interval apart: their order means nothing. A third that varies ten times as much
-/// is first beyond doubt. Contributions differ by 0 between a and b.
+/// Two functions with the same pattern, one interval apart: their order means nothing. A third that varies ten times as
+/// much is first beyond doubt. Contributions differ by 0 between a and b.
 #[test]
 fn ties_are_reported() {
     let table = sites(&[
@@ -208,8 +211,8 @@ fn probes_are_no_factor() {
     );
 }
 
-/// f is called from two sites of root: n at one, 2 n at the other, n = 10, 20, 30. It is one function there: Var(3 n), all of
-/// Var(L) (each site by itself would be 1/9 and 4/9), and never a pair with itself.
+/// f is called from two sites of root: n at one, 2 n at the other, n = 10, 20, 30. It is one function there: Var(3 n),
+/// all of Var(L) (each site by itself would be 1/9 and 4/9), and never a pair with itself.
 #[test]
 fn two_sites_of_one_caller_are_one_function() {
     let intervals: Vec<_> = [10, 20, 30]

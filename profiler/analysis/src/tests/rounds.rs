@@ -219,10 +219,12 @@ fn a_round_of_another_load_says_nothing_of_a_finding() {
 fn a_call_that_only_another_round_timed_may_hide_in_its_callers_time() {
     let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
     let cases = [
-        (vec![A], 20, Some("b at r+2")),
-        (vec![A, B], 20, None),
-        // Almost none of some forty ticks.
-        (vec![A], 0, None),
+        (vec![A], [20; 10], Some("b at r+2")),
+        (vec![A, B], [20; 10], None),
+        // A tick of some forty.
+        (vec![A], [1; 10], Some("b at r+2")),
+        // Two of some four hundred.
+        (vec![A], [0, 0, 0, 0, 2, 0, 0, 0, 0, 0], None),
     ];
     for (from_the_start, ticks, hidden) in cases {
         let mut analysis = Analysis::new(ProbeCost::default());
@@ -244,6 +246,7 @@ fn a_call_that_only_another_round_timed_may_hide_in_its_callers_time() {
             analysis.push(1, &under(1, 1000 * at, &steps));
         }
         for at in 400..410 {
+            let ticks = ticks[at as usize - 400];
             let steps = [work(20), leaf(B, ticks), leaf(A, 10 + 2 * (at % 10))];
             analysis.push(1, &under(2, 1000 * at, &steps));
         }
@@ -257,8 +260,8 @@ fn a_call_that_only_another_round_timed_may_hide_in_its_callers_time() {
     }
 }
 
-/// The interval calls through a pointer, whose own time varies, and has timed calls: what lies between them is not expanded. The comparison of
-/// slow and middle intervals says so, as the tree does.
+/// The interval calls through a pointer, whose own time varies, and has timed calls: what lies between them is not
+/// expanded. The comparison of slow and middle intervals says so, as the tree does.
 #[test]
 fn cohorts_name_what_is_not_expanded_as_the_tree_does() {
     let mut analysis = started(ProbeCost::default());

@@ -279,7 +279,8 @@ fn a_clock_that_goes_back_gives_no_weight() {
     assert_eq!(profile.intervals_seen, 1);
 }
 
-/// From a hundred intervals on, those are slow that exceed the mean by half of the standard deviation: half take 100 ticks here, half 300.
+/// From a hundred intervals on, those are slow that exceed the mean by half of the standard deviation: half take 100
+/// ticks here, half 300.
 #[test]
 fn from_when_on_an_interval_is_slow() {
     let mut analysis = started(ProbeCost::default());

@@ -213,8 +213,8 @@ fn voided_records_are_ignored() {
     );
 }
 
-/// Begin at 100, end at 200. Open f since 40 (clipped to 100), in it a completed call of g from 60 to 130 (clipped: 30), in it
-/// h from 110 to 120; and after it open k since 150.
+/// Begin at 100, end at 200. Open f since 40 (clipped to 100), in it a completed call of g from 60 to 130 (clipped:
+/// 30), in it h from 110 to 120; and after it open k since 150.
 ///   f 100 = g 30 + k 50 + own 20; g 30 = h 10 + own 20; root own 0.
 #[test]
 fn calls_around_the_bounds_are_clipped() {

@@ -40,7 +40,7 @@ impl Format for OtlpProfiles {
             .iter()
             .map(|leaf| tables.stack(&leaf.stack))
             .collect();
-        let machine = export.profile.machine.as_ref();
+        let machine = export.profile.details.machine.as_ref();
         let profiles = Weight::ALL.map(|weight| Profile {
             sample_type: Some(ValueType {
                 type_strindex: tables.text(&weight.to_string()),

@@ -216,7 +216,8 @@ impl<'t> Reading<'t> {
         let covered = self.between.as_ref().and_then(Between::covered);
         if self.between.is_some() {
             self.meta.facts.sampled_out = self.sampled_out;
-            if let (Some(machine), Some(covered)) = (&mut self.meta.facts.machine, &covered) {
+            if let (Some(machine), Some(covered)) = (&mut self.meta.facts.details.machine, &covered)
+            {
                 machine.seconds = (covered.end - covered.start) as f64 / 1e9;
             }
         }

@@ -237,9 +237,9 @@ impl Comparison {
 }
 
 fn outside([before, after]: [&Profile; 2]) -> String {
-    match after.outside.is_empty() {
-        true => before.outside.clone(),
-        false => after.outside.clone(),
+    match after.details.outside.is_empty() {
+        true => before.details.outside.clone(),
+        false => after.details.outside.clone(),
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
     let interval = names::shortened(&profile.interval, width / 2);
     let room = width - fit::columns("evenkeel  ") - fit::columns(&interval) - fit::columns("  in ");
     let mut out = String::new();
-    for line in fit::wrap(&profile.failed, width) {
+    for line in fit::wrap(&profile.details.failed, width) {
         out += &format!("{}\n", paint.bold(&line));
     }
     out += &format!(
@@ -30,7 +30,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
         ("PART ONLY", words::explains_a_part(profile)),
         ("before it", words::waiting_connections(profile)),
         ("intervals", intervals(profile)),
-        ("excluded", profile.outside.clone()),
+        ("excluded", profile.details.outside.clone()),
         ("latency", latency(profile)),
         ("percentiles", percentiles(profile)),
         ("time", words::time(&profile.time_spent)),

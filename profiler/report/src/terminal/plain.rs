@@ -13,7 +13,7 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     clean(&mut profile.target);
     clean(&mut profile.interval);
-    clean(&mut profile.outside);
+    clean(&mut profile.details.outside);
     profile.discarded_by_reason = profile
         .discarded_by_reason
         .into_iter()
@@ -68,7 +68,7 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
         }
     }
     profile.timelines.iter_mut().for_each(timeline);
-    profile.names.iter_mut().for_each(clean);
+    profile.details.names.iter_mut().for_each(clean);
     for unseen in profile.unseen.iter_mut().flatten() {
         clean(&mut unseen.name);
         unseen.why = NotSplit::Said(fit::plain(&not_split(&unseen.why)));
@@ -80,7 +80,7 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     for it in &mut profile.warnings {
         *it = Warning::Said(fit::plain(&warning(it)));
     }
-    clean(&mut profile.failed);
+    clean(&mut profile.details.failed);
     profile
 }
 

@@ -2,14 +2,12 @@
 
 use std::collections::HashSet;
 
+use evenkeel_analysis::findings::unseen::SHARE_MIN;
 use evenkeel_analysis::profile::{Node, Profile};
 
 use super::style::{Style, title};
 use crate::paths::Paths;
 use crate::{fit, names, units};
-
-/// Nodes whose share of the variance and of the tail are both below this are left out.
-const SHARE_MIN: f64 = 0.005;
 
 const BAR: usize = 8;
 
@@ -89,6 +87,7 @@ fn select(tree: &Node, tail: &str, rows_max: usize) -> HashSet<*const Node> {
             .abs()
             .max(node.tail_share.get(tail).map_or(0.0, |t| t.abs()))
     };
+    // What has little of the variance and of the tail is left out.
     let mut by_weight: Vec<_> = all
         .all()
         .iter()

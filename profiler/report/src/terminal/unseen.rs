@@ -10,16 +10,14 @@ const INDENT: usize = 20;
 
 /// Where the names are that are missing above.
 pub(super) fn names(profile: &Profile, style: &Style) -> Option<String> {
-    if profile.names.is_empty() {
+    let files = &profile.details.names;
+    if files.is_empty() {
         return None;
     }
     let remark = "functions without a symbol are shown by address; ~name is inferred from callers and callees";
     let mut out = title("NAMES", remark, style);
-    for line in profile
-        .names
-        .iter()
-        .flat_map(|file| fit::wrap(file, style.columns() - 2))
-    {
+    let lines = |file: &String| fit::wrap(file, style.columns() - 2);
+    for line in files.iter().flat_map(lines) {
         out.push_str(&format!("  {line}\n"));
     }
     Some(out)

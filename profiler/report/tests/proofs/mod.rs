@@ -65,7 +65,6 @@ impl Case {
             intervals: self.classes.iter().map(|class| class.intervals).sum(),
             intervals_seen: self.intervals,
             mean_ns: self.mean_ns,
-            machine: self.machine,
             findings: self.findings.clone(),
             tree: Node {
                 children: self.functions.iter().map(node).collect(),
@@ -73,6 +72,7 @@ impl Case {
             },
             ..Profile::default()
         };
+        profile.details.machine = self.machine;
         profile.classes.classes.clone_from(&self.classes);
         profile
     }

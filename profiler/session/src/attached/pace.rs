@@ -15,10 +15,11 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::spare::SpareTime;
 
 /// The part of `--max-overhead` that it may spend; probes and drains have the rest
-/// (`SPENT_PART` in `profile/records/duty_cycle/policy.rs`). By definition: `attaching_has_a_part_of_what_is_permitted`.
+/// (`SPENT_PART` in `profile/records/duty_cycle/policy.rs`). By definition:
+/// `attaching_has_a_part_of_what_is_permitted`.
 const PART: f64 = 0.5;
-/// Time that may be saved up, or owed for other work: this many seconds' allowance. A server that starts ten workers at a
-/// time has them all at once. Guess: `what_was_spent_is_paid_back`.
+/// Time that may be saved up, or owed for other work: this many seconds' allowance. A server that starts ten workers at
+/// a time has them all at once. Guess: `what_was_spent_is_paid_back`.
 const SAVED_SECONDS: f64 = 1.0;
 /// The part of the allowance that looking for processes may take. A server may have thousands. Guess:
 /// `many_processes_are_looked_at_more_rarely`.
@@ -51,8 +52,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// From now on, a part of this fraction of all processors that this process may use. `worked`: this thread's processor
-    /// time so far, without that for draining records.
+    /// From now on, a part of this fraction of all processors that this process may use. `worked`: this thread's
+    /// processor time so far, without that for draining records.
     pub fn new(overhead_max: f64, worked: Duration) -> Pace {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Pace {
@@ -102,8 +103,8 @@ impl Pace {
         self.left_s >= 0.0
     }
 
-    /// This much processor time was used for a process or a look: by this thread, and by the process itself. How much of it was taken
-    /// from others, seconds.
+    /// This much processor time was used for a process or a look: by this thread, and by the process itself. How much
+    /// of it was taken from others, seconds.
     pub fn spend(&mut self, now: Instant, own: Duration, theirs: Duration) -> f64 {
         self.charged += own;
         let taken_s = self.taken(now, own + theirs);
@@ -132,8 +133,8 @@ mod tests {
     const NONE: Duration = Duration::ZERO;
     const ONE_MS: Duration = Duration::from_millis(1);
 
-    /// Attaches to as many processes as it may from `from_ms` to `to_ms`, each for 8 ms. In each millisecond the session
-    /// does other work besides, for `other`.
+    /// Attaches to as many processes as it may from `from_ms` to `to_ms`, each for 8 ms. In each millisecond the
+    /// session does other work besides, for `other`.
     fn attached(pace: &mut Pace, start: Instant, ms: std::ops::Range<u32>, other: Duration) -> u32 {
         let mut attached = 0;
         for ms in ms {
@@ -173,8 +174,8 @@ mod tests {
         assert_eq!(pace.allowed, 0.015 * processors as f64);
     }
 
-    /// Of 60 ms a second the session's other work takes 30: half as many processes. Where it takes all, a quarter is left. Afterwards
-    /// no more than a second's is owed.
+    /// Of 60 ms a second the session's other work takes 30: half as many processes. Where it takes all, a quarter is
+    /// left. Afterwards no more than a second's is owed.
     #[test]
     fn other_work_of_the_session_is_paid_first() {
         let start = Instant::now();

@@ -1,5 +1,5 @@
-//! Processes that could not be stopped at a safe point: they sleep in the kernel, for a disk for example. They are tried again, more and
-//! more rarely, for each attempt holds the session up for a second.
+//! Processes that could not be stopped at a safe point: they sleep in the kernel, for a disk for example. They are
+//! tried again, more and more rarely, for each attempt holds the session up for a second.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -16,7 +16,8 @@ use crate::profile::{Event, Observer};
 const CLASS_WITHIN: Duration = Duration::from_secs(10);
 /// The same for a command: a server may take long to start.
 const STARTED_CLASS_WITHIN: Duration = Duration::from_secs(120);
-/// Time to wait below a command for the classes that an interval does not need: it needs one that begins it and one that ends it.
+/// Time to wait below a command for the classes that an interval does not need: it needs one that begins it and one
+/// that ends it.
 const OTHERS_WITHIN: Duration = Duration::from_secs(30);
 
 impl Session<'_> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use evenkeel_analysis::findings::reasons::NotSplit;
 use evenkeel_analysis::findings::unseen::Unopened;
 use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_analysis::profile::RunDetails;
 use evenkeel_analysis::{Options, RunFacts};
 use evenkeel_recording::Meta;
 
@@ -133,8 +134,11 @@ impl Session<'_> {
             unpatched: self.plan.unpatched(),
             unopened: Some(self.plan.not_opened().into_iter().map(unopened).collect()),
             sampling: Some(sampling(self.settings)),
-            listen_queues: self.run.listening.seen(),
-            machine: Some(machine(&self.records.clock)),
+            details: RunDetails {
+                listen_queues: self.run.listening.seen(),
+                machine: Some(machine(&self.records.clock)),
+                ..RunDetails::default()
+            },
             warnings: self.all_warnings(),
             ..self.records.counts()
         }

@@ -67,8 +67,8 @@ pub(super) struct NamedMethod {
 }
 
 impl NamedMethod {
-    /// The methods of a specification and of the calls named with it, if these may be of methods of Java: all are `Class.method`, of no
-    /// library.
+    /// The methods of a specification and of the calls named with it, if these may be of methods of Java: all are
+    /// `Class.method`, of no library.
     pub(super) fn all_of(spec: &IntervalSpec, named: &[NamedCall]) -> Option<Vec<NamedMethod>> {
         if spec.library.is_some() {
             return None;

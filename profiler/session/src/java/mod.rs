@@ -13,9 +13,10 @@
 //! method     methods as a user names them     problem   what stands against it
 //! ```
 //!
-//! Refinement is another than that of native code. Each time that classes are loaded again the JVM stands still, and compiled code is
-//! thrown away. So it is done at most `BATCHES_MAX` times a run, for all levels of calls at once, and stacks say which methods are
-//! worth it. Intervals are not recorded until the JVM is as fast as before; probes that cost too much are turned off by a byte each.
+//! Refinement is another than that of native code. Each time that classes are loaded again the JVM stands still, and
+//! compiled code is thrown away. So it is done at most `BATCHES_MAX` times a run, for all levels of calls at once, and
+//! stacks say which methods are worth it. Intervals are not recorded until the JVM is as fast as before; probes that
+//! cost too much are turned off by a byte each.
 //!
 //! Native functions below Java methods are not timed, and neither are intervals on virtual threads: reports say both.
 
@@ -40,7 +41,8 @@ pub use problem::Problem;
 use crate::error::Error;
 use crate::profile::{Observer, Outcome, Settings};
 
-/// Whether a session is one of methods of Java: its interval is written as one, and the process is a JVM, or the command runs one.
+/// Whether a session is one of methods of Java: its interval is written as one, and the process is a JVM, or the
+/// command runs one.
 pub fn is_meant(settings: &Settings) -> bool {
     starting::is_meant(settings)
 }

@@ -1,4 +1,5 @@
-//! Classes are loaded again with probes: those of the intervals first, then those of the methods in which intervals spend their time.
+//! Classes are loaded again with probes: those of the intervals first, then those of the methods in which intervals
+//! spend their time.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -74,7 +75,8 @@ impl Session<'_> {
         }
     }
 
-    /// Joins the JVM, and plants the intervals once their classes are there. False where there is nothing to profile any more.
+    /// Joins the JVM, and plants the intervals once their classes are there. False where there is nothing to profile
+    /// any more.
     pub(super) fn begin(
         &mut self,
         interrupted: &AtomicBool,
@@ -146,7 +148,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Has classes loaded again with the probes that are planned. Intervals are counted only until the next [`Session::switch`].
+    /// Has classes loaded again with the probes that are planned. Intervals are counted only until the next
+    /// [`Session::switch`].
     fn load_again(&mut self, classes: &[u32], observer: &mut dyn Observer) -> Result<(), Error> {
         let mut found = MethodsFound::default();
         let (plan, stacks) = (&mut self.plan, &self.stacks);
@@ -265,7 +268,8 @@ impl Session<'_> {
         self.talk(|talk| talk.switch(generation, &states))
     }
 
-    /// Waits until the JVM is as fast as before: compiled code was thrown away. `rate`: intervals a second then, if that is known.
+    /// Waits until the JVM is as fast as before: compiled code was thrown away. `rate`: intervals a second then, if
+    /// that is known.
     fn settle(&mut self, rate: Option<f64>, interrupted: &AtomicBool) {
         let began = Instant::now();
         let mut window = (Instant::now(), self.records.drain.unplanned);
@@ -286,8 +290,8 @@ impl Session<'_> {
         }
     }
 
-    /// Looks at stacks of intervals, and opens the methods in which they spend their time. Whether there were any. Probes that are not
-    /// `called` cost nothing.
+    /// Looks at stacks of intervals, and opens the methods in which they spend their time. Whether there were any.
+    /// Probes that are not `called` cost nothing.
     pub(super) fn open_more(
         &mut self,
         called: usize,

@@ -72,7 +72,8 @@ pub(super) struct Plan {
     pub(super) sites: SiteTable,
     /// The argument of intervals that is their label.
     pub(super) label: Option<LabelArgument>,
-    /// The time until a thread works on an interval is time in a queue, and not that of threads that serve several intervals.
+    /// The time until a thread works on an interval is time in a queue, and not that of threads that serve several
+    /// intervals.
     pub(super) queues: bool,
     base: u32,
     probes_max: u32,
@@ -233,8 +234,8 @@ impl Plan {
         on.map(|(id, _)| id as u32).collect()
     }
 
-    /// Takes in what stacks say of calls that have probes: how high they are, and whose methods they call where these are always one
-    /// class's.
+    /// Takes in what stacks say of calls that have probes: how high they are, and whose methods they call where these
+    /// are always one class's.
     pub(super) fn learn(&mut self, stacks: &Stacks) {
         for (site, call) in self.sites.sites.iter_mut().zip(&self.calls) {
             let Some((place, called)) = call else {

@@ -11,7 +11,8 @@ pub(super) const BATCHES_MAX: u32 = 4;
 /// Stacks without which nothing is opened.
 const STACKS_FEW: u64 = 20;
 
-/// Classes that are not opened: the probes' own, and what switches virtual threads from one thread of the system to another.
+/// Classes that are not opened: the probes' own, and what switches virtual threads from one thread of the system to
+/// another.
 const NEVER_OPENED: [&str; 6] = [
     "java/lang/EvenkeelProbe",
     "java/lang/VirtualThread",
@@ -31,7 +32,8 @@ pub(super) fn are_enough(stacks: &Stacks) -> bool {
     stacks.seen >= STACKS_FEW
 }
 
-/// The methods to open, most time first: those with at least this share that are not open yet, as long as there is `room` for probes.
+/// The methods to open, most time first: those with at least this share that are not open yet, as long as there is
+/// `room` for probes.
 pub(super) fn next(
     stacks: &Stacks,
     opened: &BTreeSet<Rc<Method>>,

@@ -1,4 +1,5 @@
-//! Stacks of threads in intervals, as the agent took them, and what they say of the methods in which intervals spend their time.
+//! Stacks of threads in intervals, as the agent took them, and what they say of the methods in which intervals spend
+//! their time.
 //!
 //! A stack has the age of its interval as its weight. The sum of these ages, over evenly spaced moments, is half the
 //! sum of the squares of the latencies. So slow intervals weigh as much as in the variance, and not only by their
@@ -202,7 +203,8 @@ mod tests {
 
     use super::*;
 
-    /// `a` calls `b`, which calls `c`; ages 30 in c and 10 in b. Below the interval's frame lies `main`, and one stack is of no interval.
+    /// `a` calls `b`, which calls `c`; ages 30 in c and 10 in b. Below the interval's frame lies `main`, and one stack
+    /// is of no interval.
     fn message() -> Vec<u8> {
         let mut message = Message::new(Answer::Samples as u8);
         message.number(3);

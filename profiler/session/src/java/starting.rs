@@ -205,7 +205,8 @@ fn await_jvm(
     }
 }
 
-/// Whether a JVM that is only just starting may say another thing in a moment: it has no handler of signals yet, or takes no agents.
+/// Whether a JVM that is only just starting may say another thing in a moment: it has no handler of signals yet, or
+/// takes no agents.
 fn may_pass(why: &Refused) -> bool {
     matches!(why, Refused::Failed { .. }) || why.to_string().contains("SIGQUIT")
 }

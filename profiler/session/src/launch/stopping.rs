@@ -23,8 +23,8 @@ pub struct Stopping {
 }
 
 impl Stopping {
-    /// Signals to be sent now, `elapsed` after the beginning: pairs of process and signal. `below` says which processes are to be asked:
-    /// those that the signal has not reached by itself, or with `true` all.
+    /// Signals to be sent now, `elapsed` after the beginning: pairs of process and signal. `below` says which processes
+    /// are to be asked: those that the signal has not reached by itself, or with `true` all.
     pub fn due(
         &mut self,
         elapsed: Duration,
@@ -48,8 +48,8 @@ impl Stopping {
     }
 }
 
-/// Children of process `own`, which are the command or its orphans, and of those that ignore the signal; or everything below it. Parents
-/// come before their children.
+/// Children of process `own`, which are the command or its orphans, and of those that ignore the signal; or everything
+/// below it. Parents come before their children.
 pub fn below(own: i32, signal: i32, everything: bool) -> Vec<i32> {
     let mut found = Vec::new();
     let mut parents = vec![own];
@@ -99,7 +99,8 @@ mod tests {
         stopping.due(elapsed, libc::SIGTERM, |_| below.to_vec())
     }
 
-    /// A shell (2) ends by the signal. Its server (3) becomes our child, is asked, once, and not killed while it shuts down.
+    /// A shell (2) ends by the signal. Its server (3) becomes our child, is asked, once, and not killed while it shuts
+    /// down.
     #[test]
     fn what_a_shell_leaves_behind_is_asked() {
         let mut stopping = Stopping::default();
@@ -144,8 +145,8 @@ mod tests {
         shell
     }
 
-    /// The outer shell's child is the inner one, whose child sleeps: it is asked only if the inner one ignores the signal, or
-    /// if everything is.
+    /// The outer shell's child is the inner one, whose child sleeps: it is asked only if the inner one ignores the
+    /// signal, or if everything is.
     #[test]
     fn signals_go_through_who_ignores_them() {
         for (inner, everything, processes) in

@@ -1,5 +1,5 @@
-//! The listening sockets of this network namespace, asked of the kernel (sock_diag(7)). The list in `/proc/net/tcp` goes through the table
-//! of all connections, which takes 20 ms on a machine with much memory, however few there are.
+//! The listening sockets of this network namespace, asked of the kernel (sock_diag(7)). The list in `/proc/net/tcp`
+//! goes through the table of all connections, which takes 20 ms on a machine with much memory, however few there are.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -96,7 +96,8 @@ fn receive(socket: &OwnedFd, found: &mut Vec<Listener>) -> io::Result<bool> {
     Ok(true)
 }
 
-/// `struct inet_diag_msg`: four bytes, then ports and addresses (`struct inet_diag_sockid`, in the network's order), then words.
+/// `struct inet_diag_msg`: four bytes, then ports and addresses (`struct inet_diag_sockid`, in the network's order),
+/// then words.
 fn listener(message: &[u8]) -> Option<Listener> {
     let message: &[u8; ANSWER] = message.get(..ANSWER)?.try_into().ok()?;
     let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| message[at + byte]));

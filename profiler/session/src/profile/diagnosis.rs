@@ -1,6 +1,6 @@
 //! Reasons why nothing was profiled, or not all. Advice rests on observation: the target's processes are examined at
-//! times ([`super::target`]), and the reason at the end follows from that. So no user is told to put a busy server under
-//! load.
+//! times ([`super::target`]), and the reason at the end follows from that. So no user is told to put a busy server
+//! under load.
 
 use std::path::Path;
 use std::sync::atomic::Ordering::*;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::*;
 use std::time::SystemTime;
 
-use evenkeel_analysis::profile::{Machine, SamplingRule};
+use evenkeel_analysis::profile::{Machine, RunDetails, SamplingRule};
 use evenkeel_analysis::sites::is_unnamed;
 use evenkeel_analysis::{Options, RunFacts};
 use evenkeel_intervals::spec::Shape;
@@ -47,12 +47,13 @@ impl Session<'_> {
     pub(super) fn facts(&mut self) -> RunFacts {
         let runs_nowhere = self.runs_nowhere();
         let (refiner, mut code) = self.refiner();
-        RunFacts {
+        let mut facts = RunFacts {
             unpatched: refiner.plan.unpatched(code.arena),
             unopened: Some(refiner.unopened(runs_nowhere, &mut code)),
-            names: self.names_elsewhere(),
             ..self.counts()
-        }
+        };
+        facts.details.names = self.names_elsewhere();
+        facts
     }
 
     /// Of that what is counted, and what the user should know.
@@ -61,12 +62,15 @@ impl Session<'_> {
             sampling: Some(sampling(self.settings)),
             traps: self.records.arena.control().traps.load(Relaxed),
             stops: self.target.stops,
-            unnamed_threads: self.stacks.copied.unnamed.functions(),
-            outside: self.run.outside.to_owned(),
-            listen_queues: self.run.listening.seen(),
-            settings: self.run.server_settings.seen(),
-            failed: self.failed(),
-            machine: Some(machine(&self.records.clock)),
+            details: RunDetails {
+                names: Vec::new(),
+                unnamed_threads: self.stacks.copied.unnamed.functions(),
+                outside: self.run.outside.to_owned(),
+                listen_queues: self.run.listening.seen(),
+                settings: self.run.server_settings.seen(),
+                failed: self.failed(),
+                machine: Some(machine(&self.records.clock)),
+            },
             warnings: self.all_warnings(),
             ..self.records.counts()
         }

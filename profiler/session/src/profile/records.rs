@@ -136,8 +136,9 @@ impl Records {
         }
     }
 
-    /// Records fewer intervals where they slow the target down by more than the user allows. `recorded`, `passed`: slowdown of
-    /// recorded intervals and of all others, as fractions of a latency of `mean_ns`. The fraction that may be recorded.
+    /// Records fewer intervals where they slow the target down by more than the user allows. `recorded`, `passed`:
+    /// slowdown of recorded intervals and of all others, as fractions of a latency of `mean_ns`. The fraction that may
+    /// be recorded.
     pub fn limit_by_slowdown(&mut self, recorded: f64, passed: f64, mean_ns: f64) -> f64 {
         self.duty_cycle.limit_by_slowdown(Slowdown {
             recorded,

@@ -1,7 +1,7 @@
 //! The plan of probes, knowledge about functions and calls, and the state of the search.
 //!
-//! A look at the profile gives [`Refiner::decide`] reason to [`Action`]s; [`Refiner::carry_out`] changes the plan accordingly. Between the
-//! two nothing happens, so that a decision can be shown, and tested, without a target.
+//! A look at the profile gives [`Refiner::decide`] reason to [`Action`]s; [`Refiner::carry_out`] changes the plan
+//! accordingly. Between the two nothing happens, so that a decision can be shown, and tested, without a target.
 
 mod code;
 mod on_paths;
@@ -95,7 +95,8 @@ pub(crate) struct Moment {
     pub(crate) paths: usize,
     /// Half of the time is over that the user gave.
     pub(crate) is_late: bool,
-    /// By what part of the latency recorded intervals were measured to take longer, where that is told apart from chance.
+    /// By what part of the latency recorded intervals were measured to take longer, where that is told apart from
+    /// chance.
     pub(crate) measured: Option<f64>,
     /// Cost of a probe where nothing is recorded, nanoseconds.
     pub(crate) passed_ns: f64,
@@ -116,7 +117,8 @@ pub(crate) struct Refiner {
     pub(crate) search: Search,
     /// Hooked entries whose agents may yet refuse them.
     entries: Vec<AtEntry>,
-    /// Steps that were taken, and functions whose calls had to make room (to open them), since the last look: what they left is not known yet.
+    /// Steps that were taken, and functions whose calls had to make room (to open them), since the last look: what they
+    /// left is not known yet.
     unmeasured: Vec<Step>,
     /// Calls that may be trapped.
     allowance: trapping::Allowance,

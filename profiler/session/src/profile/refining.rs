@@ -140,8 +140,8 @@ impl Session<'_> {
         named
     }
 
-    /// Records fewer intervals where those that are recorded take longer than the user allows: by what the probes that stay cost of intervals of
-    /// `mean_ns`, `measured` or estimated.
+    /// Records fewer intervals where those that are recorded take longer than the user allows: by what the probes that
+    /// stay cost of intervals of `mean_ns`, `measured` or estimated.
     fn limit_by_cost(&mut self, cost: Cost, mean_ns: f64, measured: bool) {
         let recorded = self
             .records

@@ -113,7 +113,8 @@ impl Target {
         }
     }
 
-    /// A running process to attach to that was not looked at yet. `drained`: this thread's time for draining records so far.
+    /// A running process to attach to that was not looked at yet. `drained`: this thread's time for draining records so
+    /// far.
     pub fn next(&mut self, arena: &Arena, drained: Duration) -> Option<i32> {
         match &mut self.origin {
             Origin::Launched(_) => None,

@@ -116,8 +116,8 @@ mod tests {
         assert!(!admits(0.12, 450.0, 0.9));
     }
 
-    /// A call of 20 ns in 1,000 is 2 %, which is also the estimate. With 14 % measured, a call costs seven times as much. Without probes a
-    /// measurement says nothing about calls.
+    /// A call of 20 ns in 1,000 is 2 %, which is also the estimate. With 14 % measured, a call costs seven times as
+    /// much. Without probes a measurement says nothing about calls.
     #[test]
     fn what_was_measured_counts_for_more_than_what_is_estimated() {
         let mut profile = Profile {

@@ -197,7 +197,8 @@ mod tests {
         assert!(admits(30, 0.7, 0.05, 0.001, true), "most of the run");
     }
 
-    /// In the last half of a run that lasts eight seconds, however early in the search it is and however short the round.
+    /// In the last half of a run that lasts eight seconds, however early in the search it is and however short the
+    /// round.
     #[test]
     fn the_last_half_is_for_what_explains_much() {
         let late = |part_of_run| Patience {

@@ -19,7 +19,8 @@ pub use evenkeel_analysis::rounds::policy::{
     INTERVALS_DEEPER as INTERVALS_TO_FOLLOW, INTERVALS_ENOUGH, INTERVALS_FEW,
 };
 
-/// Least length of a look that follows what explains most. Measured: `what_explains_most_is_followed_down_without_delay`.
+/// Least length of a look that follows what explains most. Measured:
+/// `what_explains_most_is_followed_down_without_delay`.
 pub const FOLLOWED_AFTER: Duration = Duration::from_millis(200);
 /// Fewer intervals suffice if their number times their seconds is this: forty in four seconds, ninety in two. A cause
 /// that is ten calls down takes ten looks. A run of half a minute must have them even if intervals take twenty

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::policy::{LOST_GOES, LOST_MAX};
 
-/// Probes to take out, those with the most records first. `seen`: intervals since the last look, `lost`: how many of them had too many
-/// calls, `calls`: those calls by probe.
+/// Probes to take out, those with the most records first. `seen`: intervals since the last look, `lost`: how many of
+/// them had too many calls, `calls`: those calls by probe.
 pub(crate) fn to_thin<S: std::hash::BuildHasher>(
     seen: u64,
     lost: u64,

@@ -84,8 +84,8 @@ mod tests {
             .collect()
     }
 
-    /// Of three open intervals two have lasted for the bound, 100. One is looked at; when it has lasted longer by a bound and by a
-    /// quarter it is due again.
+    /// Of three open intervals two have lasted for the bound, 100. One is looked at; when it has lasted longer by a
+    /// bound and by a quarter it is due again.
     #[test]
     fn long_intervals_are_due_and_less_and_less_often() {
         let mut intervals = DueIntervals::default();

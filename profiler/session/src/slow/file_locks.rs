@@ -10,7 +10,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use evenkeel_analysis::slow::model::HELD_BY;
+use evenkeel_analysis::slow::holder;
 use evenkeel_attach::namespace;
 
 use super::Step;
@@ -24,15 +24,9 @@ pub struct LockHolder {
 }
 
 impl LockHolder {
-    /// The holder at the end of a path, its name before its number: of many processes of one name, the name is what stacks have in common.
+    /// The holder at the end of a path.
     pub fn steps(&self) -> [Step; 2] {
-        let name = match &self.name {
-            Some(name) => format!("{HELD_BY}{name}"),
-            None => {
-                format!("{HELD_BY}a process that has ended: a child of it may have the file open")
-            }
-        };
-        [name, format!("pid {}", self.pid)].map(|name| Step {
+        holder::steps(self.name.as_deref(), self.pid).map(|name| Step {
             name,
             function: None,
             at: 0,
@@ -40,8 +34,8 @@ impl LockHolder {
     }
 }
 
-/// The holder of the lock that a thread of a process waits for in this system call, given with its first argument. `None` in other calls,
-/// and where the kernel does not show the holder.
+/// The holder of the lock that a thread of a process waits for in this system call, given with its first argument.
+/// `None` in other calls, and where the kernel does not show the holder.
 pub fn holder(pid: i32, (number, argument): (u64, u64)) -> Option<LockHolder> {
     if ![libc::SYS_flock as u64, libc::SYS_fcntl as u64].contains(&number) {
         return None;

@@ -1,5 +1,5 @@
-//! Stacks of intervals that have not ended yet. Some never do: where a pair begins at each `recv`, the thread waits in it for its next
-//! request, and the next `recv` leaves it. Such stacks are of no interval that a report has.
+//! Stacks of intervals that have not ended yet. Some never do: where a pair begins at each `recv`, the thread waits in
+//! it for its next request, and the next `recv` leaves it. Such stacks are of no interval that a report has.
 
 use std::collections::HashMap;
 

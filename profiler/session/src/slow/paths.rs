@@ -137,7 +137,8 @@ fn file_name(file: &CodeFile) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The path from the outermost of these functions on, all of it if none is on it, and of the system's functions at its end the first.
+/// The path from the outermost of these functions on, all of it if none is on it, and of the system's functions at its
+/// end the first.
 fn of_interval(mut path: Vec<Step>, scope: &[Location]) -> Vec<Step> {
     let is_in_scope = |step: &Step| {
         step.function

@@ -54,7 +54,8 @@ pub(super) fn at_thread(
     let copied = stacks.copy_words(sp, &mut words);
     words.truncate(copied);
     let kept = kept_returns(arena, due.ring, stacks);
-    // The interval's function is further out than what the thread is in, unless the thread has left the interval's stack (coroutines).
+    // The interval's function is further out than what the thread is in, unless the thread has left the interval's
+    // stack (coroutines).
     if kept.first().is_some_and(|outermost| outermost.slot < sp) {
         return Ok(StackRead::MovedOn);
     }
@@ -104,7 +105,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Begins to sample a thread. Nothing where the system does not permit it: the thread is seen at its next system call.
+    /// Begins to sample a thread. Nothing where the system does not permit it: the thread is seen at its next system
+    /// call.
     pub(super) fn sample(due: Due, pid: u32, tid: u32) -> Option<Running> {
         let samples = UserStacks::of_thread(namespace::outer(tid as i32)).ok()?;
         Some(Running {

@@ -1,7 +1,7 @@
 //! What a thread is in that may be slow: its open interval, or a stretch of work.
 //!
-//! An interval with a key belongs to no thread. Its work is done in stretches, each a call that is timed, with all below it. The outermost
-//! call in flight says when a stretch began.
+//! An interval with a key belongs to no thread. Its work is done in stretches, each a call that is timed, with all
+//! below it. The outermost call in flight says when a stretch began.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -38,8 +38,8 @@ impl Subject {
         }
     }
 
-    /// Whether a path is of what is looked at. A thread does other work, too, or has nothing to do. A path of an interval's work has one of
-    /// these functions.
+    /// Whether a path is of what is looked at. A thread does other work, too, or has nothing to do. A path of an
+    /// interval's work has one of these functions.
     pub(super) fn has(self, path: &[Step], scope: &[Location]) -> bool {
         let begins = path.first().map(|step| step.function);
         match self {

@@ -59,7 +59,8 @@ fn a_boundary_is_hooked_once() {
     assert_eq!(ended, Err(NotHooked::HookedAs(Role::Begin)));
 }
 
-/// `--interval 'main>caller' --acquire 'caller>callee'`: the interval's calls are timed, and the named one among them acquires.
+/// `--interval 'main>caller' --acquire 'caller>callee'`: the interval's calls are timed, and the named one among them
+/// acquires.
 #[test]
 fn a_named_call_in_the_interval_has_the_meaning_that_the_user_gave_it() {
     let mut program = Announced::new();

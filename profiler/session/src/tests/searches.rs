@@ -1,7 +1,8 @@
 //! Searches through simulated looks: shares are planted, and each look sees them with an error of known size.
 //!
-//! A share of `s` that is seen in what amounts to `n` independent intervals errs by about sqrt(s / n): Cov(X, L) of a function
-//! with Var(X) = s Var(L). Servers whose stalls come in bursts have few independent intervals a second, however many they serve.
+//! A share of `s` that is seen in what amounts to `n` independent intervals errs by about sqrt(s / n): Cov(X, L) of a
+//! function with Var(X) = s Var(L). Servers whose stalls come in bursts have few independent intervals a second,
+//! however many they serve.
 
 mod program;
 
@@ -364,7 +365,8 @@ fn a_load_that_changes_is_followed() {
     }
 }
 
-/// Shares of a hundredth are distinguished from smaller ones when a round has grown long enough, and not before: at first few of twenty.
+/// Shares of a hundredth are distinguished from smaller ones when a round has grown long enough, and not before: at
+/// first few of twenty.
 #[test]
 fn small_shares_are_opened_when_they_are_known() {
     let program = Program::new(2, [0.7, 0.7], [0.0, 0.0]);
@@ -407,7 +409,8 @@ fn a_loop_is_not_gone_into_for_how_often_it_turns() {
     }
 }
 
-/// Turns that take longer are followed down, as long as one interval in four is recorded: the fourth level would leave less.
+/// Turns that take longer are followed down, as long as one interval in four is recorded: the fourth level would leave
+/// less.
 #[test]
 fn slow_turns_are_followed_within_bounds() {
     for seed in 1..20 {

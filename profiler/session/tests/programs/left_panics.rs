@@ -1,7 +1,8 @@
 // Calls that a panic leaves took time as well: theirs, up to the moment at which it left them.
 // build: rustc -O -g --edition 2021 left_panics.rs
 //
-// The same calls and times as in left_calls.cpp, and the same answer: catch_unwind and resume_unwind where that catches and throws.
+// The same calls and times as in left_calls.cpp, and the same answer: catch_unwind and resume_unwind where that catches
+// and throws.
 use std::arch::x86_64::_rdtsc;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

@@ -107,8 +107,8 @@ impl<'a> Walk<'a> {
         Ok(Next::Again)
     }
 
-    /// Meets calls as long as nothing else comes in between: the loop in which nearly all records are dealt with. What is not
-    /// simple is left to [`Walk::step`], which does the same one by one.
+    /// Meets calls as long as nothing else comes in between: the loop in which nearly all records are dealt with. What
+    /// is not simple is left to [`Walk::step`], which does the same one by one.
     pub(super) fn run_through_calls(&mut self, cursor: &mut Cursor<'a>) {
         if self.now != cursor.at || !cursor.past.spans.is_empty() || cursor.is_waiting() {
             return;

@@ -1,4 +1,5 @@
-//! The critical path of one interval, walked backwards: an exact partition of its time (dissertation 2.3.3.3, algorithm 2).
+//! The critical path of one interval, walked backwards: an exact partition of its time (dissertation 2.3.3.3, algorithm
+//! 2).
 //!
 //! The walk has a current time `now`, at first the interval's end, and a stack of **cursors**, each a thread read
 //! backwards. The topmost cursor spends the time down to the next event, and `now` moves down to it:

@@ -39,9 +39,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a thread is in an interval although it serves none that is known, by its outermost call. Intervals that are not recorded
-    /// leave calls behind, but no beginning: recorded ones make the same calls in their own code. A thread that only ends intervals makes
-    /// such calls, too, and is in none.
+    /// Whether a thread is in an interval although it serves none that is known, by its outermost call. Intervals that
+    /// are not recorded leave calls behind, but no beginning: recorded ones make the same calls in their own code. A
+    /// thread that only ends intervals makes such calls, too, and is in none.
     pub(super) fn is_unrecorded(
         &mut self,
         thread: &Thread,

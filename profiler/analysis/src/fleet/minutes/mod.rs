@@ -1,4 +1,5 @@
-//! What the intervals of a minute add to the sums of a round, as bytes: a recording of nothing but sums, for running all day.
+//! What the intervals of a minute add to the sums of a round, as bytes: a recording of nothing but sums, for running
+//! all day.
 //!
 //! Sums merge by addition and, being integers, can be subtracted exactly. A minute is the present sums less the sums
 //! a minute ago (`Written::minute`). Its size depends on the number of call paths, classes and latencies, not on the

@@ -16,10 +16,10 @@
 //!        analysis.pass_ended()                in a recording: a mark, so that a replay does the same
 //! end    analysis.ended()                      what was still waiting for its pass, and who may have ended unseen
 //! ```
-//! A waker writes its record before the waiter runs on, but rings are read one after the other: the waiter's record may be
-//! read a pass before the waker's. So an interval is dealt with at the end of the first pass that began after its end was read;
-//! everything earlier than its end has been read by then. All of that happens in order of time, so the same passes
-//! give the same results.
+//! A waker writes its record before the waiter runs on, but rings are read one after the other: the waiter's record may
+//! be read a pass before the waker's. So an interval is dealt with at the end of the first pass that began after its
+//! end was read; everything earlier than its end has been read by then. All of that happens in order of time, so the
+//! same passes give the same results.
 //!
 //! **Keys of threads** must be unique in the whole run, ended threads included: others' waits still lead to them.
 //!

@@ -331,8 +331,9 @@ impl Reading<'_, '_> {
         timeline.serving = *keyed;
     }
 
-    /// Counts the calls that were read of the interval that is open on the thread and cannot be kept, if they are what filled the
-    /// ring. An interval of few calls has lost records since nobody took them in time, whatever is timed in it.
+    /// Counts the calls that were read of the interval that is open on the thread and cannot be kept, if they are what
+    /// filled the ring. An interval of few calls has lost records since nobody took them in time, whatever is timed in
+    /// it.
     fn count_if_crowded(&mut self) {
         let Some(home) = self.reader.home else { return };
         let (calls, _) = self.reader.timeline.all();

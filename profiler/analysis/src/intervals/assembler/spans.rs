@@ -40,8 +40,8 @@ impl Spans {
         self.spans.is_empty()
     }
 
-    /// Whether the kernel says that the thread blocked at no time between the two: it may have been preempted. False where
-    /// the kernel is not asked.
+    /// Whether the kernel says that the thread blocked at no time between the two: it may have been preempted. False
+    /// where the kernel is not asked.
     pub(crate) fn never_blocked(&self, start: u64, end: u64) -> bool {
         let after = self.spans.partition_point(|span| span.start < end);
         let mut inside = self.spans.range(..after).rev();
@@ -53,7 +53,8 @@ impl Spans {
                 .all(|span| span.off == Off::Preempted)
     }
 
-    /// Whether the kernel says that the thread slept for a device, or for a page, in more than half of the time between the two.
+    /// Whether the kernel says that the thread slept for a device, or for a page, in more than half of the time between
+    /// the two.
     pub(crate) fn on_device(&self, start: u64, end: u64) -> bool {
         let after = self.spans.partition_point(|span| span.start < end);
         let inside = self.spans.range(..after).rev();

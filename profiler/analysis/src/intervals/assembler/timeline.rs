@@ -6,9 +6,9 @@
 //! marks   [ m0 (before it: 2 calls) m1 (4 calls) .. ]    m0 stands between c1 and c2
 //! opens   [ o0 o1 .. ]                                   calls open at a mark, outermost first
 //! ```
-//! All three are counted from the thread's beginning, so that a place in the stream keeps its number when older ones are
-//! dropped. Read backwards from a mark they give the thread's stack at every moment before it: the mark's open calls
-//! enclose everything, and a completed call encloses the ones before it that began after it did.
+//! All three are counted from the thread's beginning, so that a place in the stream keeps its number when older ones
+//! are dropped. Read backwards from a mark they give the thread's stack at every moment before it: the mark's open
+//! calls enclose everything, and a completed call encloses the ones before it that began after it did.
 
 use std::collections::VecDeque;
 

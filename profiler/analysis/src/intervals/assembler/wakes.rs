@@ -52,7 +52,8 @@ impl ReleaseIndex {
         self.len += 1;
     }
 
-    /// The last release of `object` by another thread than `thread`, not before `from` and not after `to`, both in ticks.
+    /// The last release of `object` by another thread than `thread`, not before `from` and not after `to`, both in
+    /// ticks.
     pub fn last(&self, object: Object, thread: u64, from: u64, to: u64) -> Option<Release> {
         let mut releases = self.by_key.get(&object.key)?.borrow_mut();
         if !releases.sorted {

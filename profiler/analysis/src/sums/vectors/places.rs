@@ -28,7 +28,8 @@ impl Vectoriser {
         place
     }
 
-    /// The place of a call of `probe` made at `above`, which is not counted: a part of it is at hand, and others may have been.
+    /// The place of a call of `probe` made at `above`, which is not counted: a part of it is at hand, and others may
+    /// have been.
     pub fn part_of_call(&mut self, above: Place, probe: u32, paths: &mut Paths) -> Place {
         self.step(above, probe, paths)
     }

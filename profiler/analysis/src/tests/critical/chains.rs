@@ -139,8 +139,8 @@ fn one_holder_is_no_chain() {
     assert_eq!(chain_of(&[select(), holder], &NAMES), None);
 }
 
-/// Thread 2 and thread 3 wait for each other: the wait of thread 2 from 1050 goes on when its timer fires at 1100, and it
-/// is thread 3 that ends it; thread 3 is then in a wait that thread 2 ends at 1102.
+/// Thread 2 and thread 3 wait for each other: the wait of thread 2 from 1050 goes on when its timer fires at 1100, and
+/// it is thread 3 that ends it; thread 3 is then in a wait that thread 2 ends at 1102.
 #[test]
 fn a_cycle_ends_where_a_thread_comes_again() {
     let waiter = stream()

@@ -70,8 +70,8 @@ fn a_path_without_the_starting_segment() {
     );
 }
 
-/// Thread 1 begins interval 5, which thread 2 ends at 1080 in h: h is among the calls of intervals. Interval 6 waits in f for
-/// thread 2, 1110-1190, which is in h since 1100. No interval is known that thread 2 works on.
+/// Thread 1 begins interval 5, which thread 2 ends at 1080 in h: h is among the calls of intervals. Interval 6 waits in
+/// f for thread 2, 1110-1190, which is in h since 1100. No interval is known that thread 2 works on.
 #[test]
 fn a_thread_that_only_ends_intervals_is_in_none() {
     let first = stream()

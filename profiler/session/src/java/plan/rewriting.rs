@@ -344,7 +344,8 @@ impl Named<'_> {
     }
 }
 
-/// The calls of a method that are to be timed, each with the class that was seen to have the method, where it was always one.
+/// The calls of a method that are to be timed, each with the class that was seen to have the method, where it was
+/// always one.
 fn chosen<'a>(sites: &[CallSite], calls: &'a Calls) -> Vec<(CallSite, Option<&'a str>)> {
     let all = || {
         let sites = sites.iter().filter(|site| !is_small(site)).cloned();

@@ -12,8 +12,8 @@ pub struct Continuity {
 }
 
 impl Continuity {
-    /// The analysis' view of the plan of `generation`, with these inner probes. It continues the previous one unless a probe was
-    /// removed that `was_called` under that one's generation, or calls are trapped now.
+    /// The analysis' view of the plan of `generation`, with these inner probes. It continues the previous one unless a
+    /// probe was removed that `was_called` under that one's generation, or calls are trapped now.
     pub fn change(
         &mut self,
         generation: u32,

@@ -86,8 +86,8 @@ impl DutyCycle {
         self.limiter.told_apart(measured?)
     }
 
-    /// Recorded intervals take longer since the probes are there: no more of them are recorded than keep the mean of all within
-    /// `--max-overhead`. Has no effect where threads are followed. The fraction that may be recorded.
+    /// Recorded intervals take longer since the probes are there: no more of them are recorded than keep the mean of
+    /// all within `--max-overhead`. Has no effect where threads are followed. The fraction that may be recorded.
     pub fn limit_by_slowdown(&mut self, slowdown: Slowdown) -> f64 {
         match self.windows {
             Windows::Bypass(_) if self.rule != SamplingRule::All => {
@@ -97,7 +97,8 @@ impl DutyCycle {
         }
     }
 
-    /// Lets the agents see what to do now. Whether anything is recorded. `by_class`: all intervals so far by class of latency.
+    /// Lets the agents see what to do now. Whether anything is recorded. `by_class`: all intervals so far by class of
+    /// latency.
     pub fn turn(&mut self, arena: &Arena, work: Work, by_class: &[u64]) -> bool {
         let (control, now) = (arena.control(), Instant::now());
         let random = (now_ticks().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;

@@ -20,7 +20,8 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// The number of a thread in the target's namespace; `None` for one that is not in there. One that has ended is remembered.
+    /// The number of a thread in the target's namespace; `None` for one that is not in there. One that has ended is
+    /// remembered.
     pub fn inner(&mut self, outer: u32) -> Option<u32> {
         if !namespace::is_entered() {
             return Some(outer);

@@ -106,7 +106,8 @@ impl RecordSink {
         }
     }
 
-    /// Whether it is time for a [`RecordSink::checkpoint`]: always for a recording of records, now and then for one of sums.
+    /// Whether it is time for a [`RecordSink::checkpoint`]: always for a recording of records, now and then for one of
+    /// sums.
     pub fn is_checkpoint_due(&mut self) -> bool {
         let is_early = |period| self.summed.is_some_and(|at| at.elapsed() < period);
         if self.summary.is_some_and(is_early) {
@@ -188,8 +189,8 @@ impl RecordSink {
         }
     }
 
-    /// All rings have been read once more. Before the analysis begins that is of no interest, and a recording does not say yet how
-    /// it is to be read.
+    /// All rings have been read once more. Before the analysis begins that is of no interest, and a recording does not
+    /// say yet how it is to be read.
     pub fn pass_ended(&mut self) {
         if !self.waits || self.analysis.is_none() {
             return;

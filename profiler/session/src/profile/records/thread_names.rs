@@ -28,7 +28,8 @@ struct Young {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
     text: String,
-    /// It gave it to itself, which identifies a pool of threads; otherwise it is that of the program, or the title of its process.
+    /// It gave it to itself, which identifies a pool of threads; otherwise it is that of the program, or the title of
+    /// its process.
     is_own: bool,
 }
 

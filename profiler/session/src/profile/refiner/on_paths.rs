@@ -116,7 +116,8 @@ impl Refiner {
         self.slow_paths.add(stack, &begin);
     }
 
-    /// The functions with which a path of calls may begin. Around those that do the work of intervals with keys is an event loop.
+    /// The functions with which a path of calls may begin. Around those that do the work of intervals with keys is an
+    /// event loop.
     pub(crate) fn begin_paths(&self) -> &[Location] {
         match self.is_keyed {
             true => &self.works,
@@ -141,7 +142,8 @@ impl Refiner {
         }
     }
 
-    /// Times a call in which slow intervals were seen, and the function that it has led to, where the instruction does not name it.
+    /// Times a call in which slow intervals were seen, and the function that it has led to, where the instruction does
+    /// not name it.
     pub(super) fn time_on_path(&mut self, call: &OnPath, code: &mut Code<'_>) {
         let OnPath {
             caller, at, callee, ..

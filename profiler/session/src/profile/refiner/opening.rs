@@ -19,8 +19,8 @@ use crate::refine::policy::PLANTED_MAX;
 use evenkeel_intervals::calling_back;
 
 impl Refiner {
-    /// Times the calls that a function makes: all of them, since which of them run is not known before, and those that do
-    /// not cost nothing. False if it was known before, and nothing more was planted.
+    /// Times the calls that a function makes: all of them, since which of them run is not known before, and those that
+    /// do not cost nothing. False if it was known before, and nothing more was planted.
     pub(super) fn open(&mut self, function: Location, code: &mut Code<'_>) -> bool {
         let now = Instant::now();
         let Ok(module) = code.module(function.module) else {

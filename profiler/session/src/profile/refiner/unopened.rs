@@ -18,8 +18,8 @@ use crate::refine::known::{Calls, Pointers};
 use evenkeel_intervals::calling_back;
 
 impl Refiner {
-    /// Calls whose inside was not timed, or not all of it, each with the reason. `runs_nowhere`: nobody knows in which functions
-    /// the interval runs.
+    /// Calls whose inside was not timed, or not all of it, each with the reason. `runs_nowhere`: nobody knows in which
+    /// functions the interval runs.
     pub(in crate::profile) fn unopened(
         &self,
         runs_nowhere: bool,

@@ -1,5 +1,5 @@
-//! What threads run that held intervals up and are called as their program is: the outermost function on their stacks that says what the
-//! thread is for.
+//! What threads run that held intervals up and are called as their program is: the outermost function on their stacks
+//! that says what the thread is for.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,5 @@
-//! Filters of system calls (seccomp(2)) that processes of the target install unnoticed by their agents, seen from outside.
+//! Filters of system calls (seccomp(2)) that processes of the target install unnoticed by their agents, seen from
+//! outside.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::*;
@@ -14,7 +15,8 @@ const LOOKED_AT: usize = 16;
 /// The filters of each process when it was first examined.
 #[derive(Debug, Default)]
 pub struct Filters {
-    /// Filters that were there before the program ran are its surroundings' (a container), and let through what is tried at start.
+    /// Filters that were there before the program ran are its surroundings' (a container), and let through what is
+    /// tried at start.
     at_first: HashMap<u32, u32>,
     /// The ring at which the next pass begins.
     next: usize,
@@ -23,7 +25,8 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// Remembers what a process has that is about to be attached to. Whatever it has then is judged; what comes later may be more.
+    /// Remembers what a process has that is about to be attached to. Whatever it has then is judged; what comes later
+    /// may be more.
     pub fn before(&mut self, pid: i32) {
         if let Some(now) = filters(pid) {
             self.at_first.insert(pid as u32, now);
@@ -85,8 +88,8 @@ fn filters(pid: i32) -> Option<u32> {
     counted(&process::read(&namespace::file(pid, "status")).ok()?)
 }
 
-/// How many filters a process has; where the kernel does not count them (before 5.9), whether it has any. Both lines are of one look: a process that
-/// ends between two would seem to have another number of filters.
+/// How many filters a process has; where the kernel does not count them (before 5.9), whether it has any. Both lines
+/// are of one look: a process that ends between two would seem to have another number of filters.
 fn counted(status: &str) -> Option<u32> {
     let number = |name: &str| {
         let mut lines = status.lines();

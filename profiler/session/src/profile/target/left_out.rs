@@ -1,4 +1,5 @@
-//! Processes that could not be attached to, or not be left at once: those for the same reason are one line of the report.
+//! Processes that could not be attached to, or not be left at once: those for the same reason are one line of the
+//! report.
 
 use evenkeel_analysis::findings::warnings::Warning;
 

@@ -207,7 +207,8 @@ mod tests {
         let _ = shell.wait();
     }
 
-    /// Two shells that wait to be told to go on, one with a limit of a gigabyte, which is less than the shared memory takes.
+    /// Two shells that wait to be told to go on, one with a limit of a gigabyte, which is less than the shared memory
+    /// takes.
     #[test]
     fn limits_of_address_space_leave_less_room() {
         use std::io::Read as _;

@@ -78,9 +78,9 @@ impl Watch {
         Instant::now() >= self.next
     }
 
-    /// Looks at these processes and at what descends from them: at `all`, or at what was not known to have the agent. `library`: the one in
-    /// which the interval is to lie; `file`: that which has its functions. Returns the programs that have it and run without the agent, as far as they were not known, each with
-    /// the reason.
+    /// Looks at these processes and at what descends from them: at `all`, or at what was not known to have the agent.
+    /// `library`: the one in which the interval is to lie; `file`: that which has its functions. Returns the programs
+    /// that have it and run without the agent, as far as they were not known, each with the reason.
     pub fn look(
         &mut self,
         roots: Vec<i32>,

@@ -51,8 +51,8 @@ impl Program {
         }
     }
 
-    /// A loop of 470 turns in the interval's only call, through five functions below each other, each beside two of 3 %: as keys are
-    /// derived. A probe in each turn is 5.6 % of the latency.
+    /// A loop of 470 turns in the interval's only call, through five functions below each other, each beside two of 3
+    /// %: as keys are derived. A probe in each turn is 5.6 % of the latency.
     pub(super) fn looping(explained: f64) -> Program {
         let mut program = Program {
             calls: vec![(ROOT, LOOP)],

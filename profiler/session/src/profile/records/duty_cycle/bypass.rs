@@ -1,5 +1,5 @@
-//! Windows in which probes are bypassed: now and then, for a moment chosen at random, intervals are timed and the probes below
-//! them are not. The difference in latency is what the probes cost, measured and not estimated.
+//! Windows in which probes are bypassed: now and then, for a moment chosen at random, intervals are timed and the
+//! probes below them are not. The difference in latency is what the probes cost, measured and not estimated.
 
 use std::time::Instant;
 

@@ -195,8 +195,8 @@ impl OverheadLimiter {
         spare.map_or(1.0, |spare| spare.taken(now, used))
     }
 
-    /// The fraction of intervals not to record, in 1/65536, when it is time to set it. `mean_ticks`: the mean latency of the last seconds. A
-    /// probe takes as long in a slow interval as in a quick one, and less of it.
+    /// The fraction of intervals not to record, in 1/65536, when it is time to set it. `mean_ticks`: the mean latency
+    /// of the last seconds. A probe takes as long in a slow interval as in a quick one, and less of it.
     pub fn decide(&mut self, now: Instant, work: Work, mean_ticks: Option<f64>) -> Option<u32> {
         if now.duration_since(self.last.at) < LIMIT_PERIOD {
             return None;
@@ -267,8 +267,8 @@ mod tests {
         }
     }
 
-    /// Twice the budget: every second interval. Half of it then: a tenth more each time, until all are recorded after eight
-    /// (1.1^8 > 2).
+    /// Twice the budget: every second interval. Half of it then: a tenth more each time, until all are recorded after
+    /// eight (1.1^8 > 2).
     #[test]
     fn the_fraction_follows_the_cost() {
         let start = Instant::now();

@@ -37,7 +37,8 @@ pub(super) const MEAN_FROM: f64 = 1.0;
 
 // Windows without probes, which measure what probes cost.
 
-/// Mean length of such a window. Guess: `probes_are_bypassed_now_and_then`, `what_recording_costs_is_measured_now_and_then`.
+/// Mean length of such a window. Guess: `probes_are_bypassed_now_and_then`,
+/// `what_recording_costs_is_measured_now_and_then`.
 pub(super) const BYPASSED: Duration = Duration::from_millis(60);
 /// Windows with probes are as many times longer. Guess: `probes_are_bypassed_now_and_then`.
 pub(super) const PROBED_TIMES: u32 = 15;

@@ -17,7 +17,8 @@ pub struct RecentLatencies {
 }
 
 impl RecentLatencies {
-    /// Takes what came since the last time, when it is time to; whether it was. `by_class`: all intervals so far by class of latency.
+    /// Takes what came since the last time, when it is time to; whether it was. `by_class`: all intervals so far by
+    /// class of latency.
     pub fn take(&mut self, now: Instant, by_class: &[u64]) -> bool {
         let last = *self.last.get_or_insert(now);
         let elapsed = now.duration_since(last);

@@ -4,11 +4,11 @@
 //! no further intervals are recorded, but the open ones are followed to their ends. Then, until the budget has
 //! recovered, intervals are only counted. The lengths vary at random, in step with nothing periodic.
 //!
-//! Some intervals never end: a request that is rejected, a task that nobody takes up. A window that has been closing for
-//! long is over, and those that were open then are awaited by no later one.
+//! Some intervals never end: a request that is rejected, a task that nobody takes up. A window that has been closing
+//! for long is over, and those that were open then are awaited by no later one.
 //!
-//! A thread's calls are recorded from its next interval, wait or wake on, and a wake only while recording is on. So recording begins a
-//! little before the first interval is: what it waits for is then known from the start.
+//! A thread's calls are recorded from its next interval, wait or wake on, and a wake only while recording is on. So
+//! recording begins a little before the first interval is: what it waits for is then known from the start.
 //!
 //! Every two seconds or so, when the open intervals have ended, intervals are timed for a moment without anything
 //! inside of them. That measures the cost of recording, as by [`super::bypass`].
@@ -64,8 +64,8 @@ impl SamplingWindows {
     }
 
     /// Opens or closes when it is time: what agents are to do, and the fraction of intervals that they do not record.
-    /// `random`: uniform over all of its values; `in_flight`: intervals being recorded; `excess`: how many times the budget was
-    /// spent since it was last asked for.
+    /// `random`: uniform over all of its values; `in_flight`: intervals being recorded; `excess`: how many times the
+    /// budget was spent since it was last asked for.
     pub fn turn(
         &mut self,
         now: Instant,
@@ -188,7 +188,8 @@ mod tests {
         assert_eq!(at(5_215), (Mode::Record, ALL), "a little ahead of the next");
     }
 
-    /// After two seconds, and when open intervals have ended, intervals alone are timed, and recording begins ahead of the next.
+    /// After two seconds, and when open intervals have ended, intervals alone are timed, and recording begins ahead of
+    /// the next.
     #[test]
     fn what_recording_costs_is_measured_now_and_then() {
         let mut windows = SamplingWindows::new();
