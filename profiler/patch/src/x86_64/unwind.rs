@@ -5,6 +5,9 @@
 //! all. For the moving ones a second expression searches the shadow stacks for the frame with this stack pointer and
 //! this program counter.
 //!
+//! A signal may interrupt any other instruction of a trampoline, and its handler may unwind (`backtrace` in a sampling
+//! profiler or a watchdog). The return address is elsewhere then, so both expressions end the stack there.
+//!
 //! DWARF 5, 6.4 and 2.5; Linux Standard Base 5.0, 10.6 (`.eh_frame`). Two facts about libgcc shape the bytes. It
 //! takes two frames with one canonical frame address for the same one, so the CFA here is rsp - 1 and rsp is restored
 //! from it. Column 16 in an expression is the program counter of the frame being unwound.
@@ -87,7 +90,13 @@ mod op {
     pub const LIT0: u8 = 0x30;
     pub const BREG7: u8 = 0x77;
     pub const BREG16: u8 = 0x80;
+    pub const CONST8U: u8 = 0x0e;
 }
+
+/// Instruction at the address after a trampoline's own call, where the return address is a constant: `push [rip + d]`.
+const PUSH_RETURN: u64 = 0x35ff | (RETURN_AT as u64 - PUSH_RETURN_BYTES) << 16;
+const PUSH_RETURN_BYTES: u64 = 6;
+const PUSH_RETURN_MASK: u64 = (1 << (8 * PUSH_RETURN_BYTES)) - 1;
 
 const FRAME_BYTES: u64 = size_of::<crate::Frame>() as u64;
 const FRAME_SP: u64 = core::mem::offset_of!(crate::Frame, sp) as u64;
@@ -254,8 +263,20 @@ fn pad(w: &mut Writer<'_>, start: usize) {
     w.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
 }
 
+/// The stack grows to the right. P is the program counter.
 fn constant_expression(e: &mut Writer<'_>) {
-    e.put(&[op::BREG16]).sleb(RETURN_AT as i64);
+    e.put(&[op::BREG16]).sleb(0).put(&[op::DEREF]); //                   the eight bytes at P
+    e.put(&[op::CONST8U])
+        .put(&PUSH_RETURN_MASK.to_le_bytes())
+        .put(&[op::AND, op::CONST8U])
+        .put(&PUSH_RETURN.to_le_bytes())
+        .put(&[op::EQ]); //                                              P is after the trampoline's own call
+    let returning = e.ahead(op::BRA);
+    e.put(&[op::ADDR])
+        .put(&(&raw const NOWHERE as u64).to_le_bytes());
+    let nowhere = e.ahead(op::SKIP);
+    e.land(returning).put(&[op::BREG16]).sleb(RETURN_AT as i64);
+    e.land(nowhere);
 }
 
 /// The stack grows to the right; the CFA lies at its bottom. S is the stack pointer at the slot and P the program
