@@ -67,10 +67,18 @@ const ALWAYS: &[&CStr] = &[
     c"setrlimit64",
     c"prlimit",
     c"prlimit64",
+    c"mlockall",
 ];
 
-/// Functions that stay bound after the session: the arena stays mapped, and limits of the address space have to allow for it.
-const KEPT: &[&CStr] = &[c"setrlimit", c"setrlimit64", c"prlimit", c"prlimit64"];
+/// Functions that stay bound after the session: the arena stays mapped. Limits of the address space have to allow for
+/// it, and locks of memory to leave it out.
+const KEPT: &[&CStr] = &[
+    c"setrlimit",
+    c"setrlimit64",
+    c"prlimit",
+    c"prlimit64",
+    c"mlockall",
+];
 
 /// Modules that call the C library's functions past us, as they do when this library is preloaded, or are it.
 const LEFT_ALONE: &[&[u8]] = &[

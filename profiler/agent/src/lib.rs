@@ -48,6 +48,7 @@ mod libraries;
 mod limits;
 mod lines;
 mod loader;
+mod locked_memory;
 mod maps;
 mod masks;
 mod modules;
