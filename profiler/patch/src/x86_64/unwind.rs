@@ -44,6 +44,7 @@ pub struct FrameInfo {
 
 unsafe extern "C" {
     fn __register_frame_info(begin: *const c_void, object: *mut c_void);
+    fn _Unwind_Find_FDE(at: *mut c_void, bases: *mut [u64; 3]) -> *const c_void;
     fn _Unwind_GetCFA(context: *mut c_void) -> u64;
     fn _Unwind_GetIP(context: *mut c_void) -> u64;
 }
@@ -184,6 +185,9 @@ impl Writer<'_> {
 impl FrameInfo {
     /// Zeroed memory becomes the description of `low..high`, and is registered.
     ///
+    /// Where the unwinder asks the loader, for which the agent answers ([`find`]), it is not told itself: libgcc before 13
+    /// takes a lock in each search from then on. A handler of signals that unwinds could wait for the thread it runs on.
+    ///
     /// # Safety
     /// `self` lives as long as the process and never moves; the range holds trampolines of one kind only.
     pub unsafe fn register(&mut self, low: u64, high: u64, moving: bool) {
@@ -200,6 +204,11 @@ impl FrameInfo {
         self.next = REGISTERED.load(Relaxed);
         // One patcher a process registers, under its lock.
         REGISTERED.store(self, Release);
+        // SAFETY: the unwinder's three words (unwind-dw2-fde.h).
+        let is_found = unsafe { !_Unwind_Find_FDE(low as *mut c_void, &mut [0; 3]).is_null() };
+        if is_found {
+            return;
+        }
         // SAFETY: bytes end with a zero length, the object is zeroed and large enough.
         unsafe {
             __register_frame_info(self.bytes.as_ptr().cast(), self.object.as_mut_ptr().cast())
