@@ -118,7 +118,7 @@ impl Arena {
         !self.base.is_null()
     }
 
-    /// Its addresses; none if there is none.
+    /// Its addresses; empty where none is mapped.
     pub fn addresses(self) -> Range<u64> {
         let len = if self.is_mapped() {
             wire::ARENA_BYTES

@@ -49,6 +49,7 @@ mod limits;
 mod lines;
 mod loader;
 mod locked_memory;
+mod locking;
 mod maps;
 mod masks;
 mod modules;

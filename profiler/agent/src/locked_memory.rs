@@ -3,26 +3,16 @@
 //! The arena takes two gigabytes of addresses, nearly none of them memory. A lock makes memory of them all: the kernel
 //! fills each page and keeps it, and counts it against `RLIMIT_MEMLOCK`. So the arena is never locked. Where memory is
 //! locked already, the arena is mapped without rights, which the kernel cannot fill, and unlocked before it gets them.
-//! `mlockall` is replaced by locks of the single mappings without it.
+//! What locks memory later leaves it out ([`crate::locking`]).
 
 use core::ffi::{c_int, c_void};
-use core::ops::Range;
 use core::ptr;
 
-use evenkeel_patch::arch::unwind;
-use evenkeel_patch::kernel::{self, system_call};
-use evenkeel_patch::region::tables;
+use evenkeel_patch::kernel;
 use evenkeel_wire::ARENA_BYTES;
-use libc::{MAP_FAILED, MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT, PROT_NONE, PROT_READ, PROT_WRITE};
+use libc::{MAP_FAILED, PROT_NONE, PROT_READ, PROT_WRITE};
 
-use crate::interpose::interpose;
 use crate::lines::Lines;
-use crate::{arena, maps};
-
-/// Lock pages once they are used (linux/mman.h).
-const MLOCK_ONFAULT: u64 = 1;
-/// Addresses from here on are the kernel's; the last line of the mappings is one of them.
-const KERNEL_HALF: u64 = 1 << 63;
 
 /// Whether this process has locked memory: a new mapping may be locked, too.
 fn is_in_use() -> bool {
@@ -94,63 +84,4 @@ fn not_failed(base: *mut c_void) -> *mut u8 {
         return ptr::null_mut();
     }
     base.cast()
-}
-
-interpose! {
-    fn mlockall(flags: c_int) -> c_int = |real| {
-        let known = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT;
-        let arena = arena::get().addresses();
-        let replaced = flags & MCL_CURRENT != 0 && flags & !known == 0;
-        if !replaced || arena.is_empty() || kernel::is_confined() {
-            return real(flags);
-        }
-        let answer = lock_all_but(&arena, flags & MCL_ONFAULT != 0);
-        if answer != 0 {
-            // SAFETY: the caller's own word.
-            unsafe { *libc::__errno_location() = -answer };
-            return -1;
-        }
-        if flags & MCL_FUTURE == 0 {
-            return 0;
-        }
-        real(flags & !MCL_CURRENT)
-    }
-}
-
-/// Locks all mappings but these addresses, other tables and trampolines; the kernel's answer. As for `mlockall` (mm/mlock.c), a
-/// mapping whose memory cannot be had is no error.
-fn lock_all_but(arena: &Range<u64>, is_on_use: bool) -> c_int {
-    let Some(file) = kernel::open(maps::OWN) else {
-        return -libc::ENOMEM;
-    };
-    let mut lines = Lines::new(file);
-    let mut answer = 0;
-    while let Some(line) = lines.next() {
-        let field = line.split(|&byte| byte == b' ').next();
-        let Some((low, high)) = field.and_then(maps::bounds) else {
-            break;
-        };
-        let is_ours =
-            arena.contains(&low) || tables().contains(&low) || unwind::find(low).is_some();
-        if low >= KERNEL_HALF || is_ours {
-            continue;
-        }
-        let lock = |how| {
-            let arguments = [low, high - low, how, 0, 0, 0];
-            // SAFETY: it changes no content.
-            unsafe { system_call(libc::SYS_mlock2, arguments) as c_int }
-        };
-        // First what fails for lack of permission alone.
-        answer = lock(MLOCK_ONFAULT);
-        // Another thread has unmapped a part meanwhile, or this one may not lock so much.
-        if answer == -libc::ENOMEM && kernel::is_readable(low) || answer == -libc::EPERM {
-            break;
-        }
-        answer = 0;
-        if !is_on_use {
-            lock(0);
-        }
-    }
-    kernel::close(file);
-    answer
 }

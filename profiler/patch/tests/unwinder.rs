@@ -1,5 +1,5 @@
-//! An unwinder that asks the loader gets its answer from the agent, and is not told about trampolines itself: libgcc
-//! before 13 takes a lock in each search from then on, for which a handler of signals could wait for ever.
+//! An unwinder that asks the loader gets its answer from the agent, and is not told about trampolines itself. After
+//! that libgcc before 13 would take a lock in each search, for which a handler of signals could wait for ever.
 #![cfg(target_arch = "x86_64")]
 
 mod harness;

@@ -185,8 +185,8 @@ impl Writer<'_> {
 impl FrameInfo {
     /// Zeroed memory becomes the description of `low..high`, and is registered.
     ///
-    /// Where the unwinder asks the loader, for which the agent answers ([`find`]), it is not told itself: libgcc before 13
-    /// takes a lock in each search from then on. A handler of signals that unwinds could wait for the thread it runs on.
+    /// Where the unwinder asks the loader, for which the agent answers ([`find`]), it is not told itself. After that
+    /// libgcc before 13 would take a lock in each search. A handler of signals that unwinds could wait for the thread it runs on.
     ///
     /// # Safety
     /// `self` lives as long as the process and never moves; the range holds trampolines of one kind only.
