@@ -91,6 +91,25 @@ fn a_program_that_limits_its_address_space_goes_on() {
     assert!(run.stdout.ends_with(" 0 failed\n"), "{run:?}");
 }
 
+/// The kernel fills what is locked: the session's memory would be two gigabytes. The second session's takes the place
+/// of the first one's.
+#[test]
+fn a_program_that_locks_its_memory_locks_none_of_the_sessions() {
+    if lacks_root("lock memory") {
+        return;
+    }
+    let program = own_program("locked", include_str!("attach/locked.c"));
+    let working = Working::start(program, &[]);
+    for _ in 0..2 {
+        let options = ["--interval", "handle_request", "--for", "2s"];
+        working.attached(&options).ended(0);
+    }
+    let run = working.end().ended(0);
+    let locked = run.stdout.strip_suffix(" MB locked\n").expect("its answer");
+    let (_, locked) = locked.split_once(" 0 failed, ").expect("no request failed");
+    assert!(locked.parse::<u64>().expect("a number") < 500, "{run:?}");
+}
+
 /// Some 25 programs start in each second. Attaching to one takes milliseconds, of which nearly none are permitted.
 #[test]
 fn programs_that_start_are_attached_to_within_the_permitted_overhead() {

@@ -1,9 +1,11 @@
 //! The arena as this process has it mapped.
 
+use core::ops::Range;
 use core::ptr;
 use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
+use crate::locked_memory;
 use evenkeel_wire as wire;
 use wire::{Control, Displaced, Module, Probe, RingHeader, StackCopy, Waiters};
 
@@ -48,10 +50,10 @@ pub fn attach(fd: i32) -> Option<Arena> {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     let shared = libc::MAP_SHARED | libc::MAP_NORESERVE;
     let old = get();
-    let (at, fixed) = if old.is_mapped() {
-        (old.base as usize, libc::MAP_FIXED)
+    let at = if old.is_mapped() {
+        old.base as usize
     } else {
-        (evenkeel_patch::region::away(wire::ARENA_BYTES), 0)
+        evenkeel_patch::region::away(wire::ARENA_BYTES)
     };
     // SAFETY: fresh mappings, or one of our own that is replaced by its like.
     unsafe {
@@ -64,15 +66,8 @@ pub fn attach(fd: i32) -> Option<Arena> {
         if !fits {
             return None;
         }
-        let base = libc::mmap(
-            at as *mut _,
-            wire::ARENA_BYTES,
-            rights,
-            shared | fixed,
-            fd,
-            0,
-        );
-        (base != libc::MAP_FAILED).then_some(Arena { base: base.cast() })
+        let base = locked_memory::map_arena(fd, at, old.is_mapped());
+        (!base.is_null()).then_some(Arena { base })
     }
 }
 
@@ -86,19 +81,12 @@ fn map(fd: i32, inode: u64) -> Option<Arena> {
         {
             return None;
         }
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let base = libc::mmap(
-            evenkeel_patch::region::away(wire::ARENA_BYTES) as *mut _,
-            wire::ARENA_BYTES,
-            protection,
-            libc::MAP_SHARED | libc::MAP_NORESERVE,
-            fd,
-            0,
-        );
-        if base == libc::MAP_FAILED {
+        let at = evenkeel_patch::region::away(wire::ARENA_BYTES);
+        let base = locked_memory::map_arena(fd, at, false);
+        if base.is_null() {
             return None;
         }
-        let arena = Arena { base: base.cast() };
+        let arena = Arena { base };
         if !arena.is_of_this_version() {
             arena.unmap();
             return None;
@@ -128,6 +116,17 @@ impl Arena {
     /// Whether there is one at all.
     pub fn is_mapped(self) -> bool {
         !self.base.is_null()
+    }
+
+    /// Its addresses; empty where none is mapped.
+    pub fn addresses(self) -> Range<u64> {
+        let len = if self.is_mapped() {
+            wire::ARENA_BYTES
+        } else {
+            0
+        };
+        let low = self.base as u64;
+        low..low + len as u64
     }
 
     /// Lets go of it.

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 use evenkeel_wire::now_ticks;
 
 use crate::arena::{self, Arena};
+use crate::bindings::{self, Which};
 use crate::jvm::{library_waits, stack, switches};
 use crate::verdict::is_over;
 use crate::{bound, boundaries, code_state, join, next, plan, rings, signals, threads};
@@ -72,6 +73,9 @@ fn attach(descriptor: i32, memory: i32) -> Answer {
     let Some(arena) = arena::attach(descriptor) else {
         return Answer::NoMemory;
     };
+    next::look_up_first();
+    // Before there is a trampoline: its unwind information is kept from the unwinder's own list if they ask the loader.
+    bindings::bind(Which::Unwinders);
     arena.control().processes.fetch_add(1, Relaxed);
     if !plan::renew() {
         return Answer::Changing;
@@ -86,7 +90,6 @@ fn attach(descriptor: i32, memory: i32) -> Answer {
     }
     PREPARED.store(true, Relaxed);
     join::belong(arena);
-    next::look_up_first();
     bound::bind(arena);
     // What other threads install from now on goes through ours.
     signals::open_handlers();

@@ -28,6 +28,8 @@ pub enum Which {
     All,
     /// Functions that wait, and only where libraries of a Java program call them: the JVM's own code is left alone.
     JavaWaits,
+    /// Functions that unwinders call. They ask for trampolines that are to come, too.
+    Unwinders,
 }
 
 impl Which {
@@ -36,6 +38,7 @@ impl Which {
         match self {
             Which::Always => ALWAYS.contains(&next.name()),
             Which::All => true,
+            Which::Unwinders => next.name() == c"_dl_find_object",
             Which::JavaWaits => !ALWAYS.contains(&next.name()) && !is_of_jvm(),
         }
     }
@@ -67,10 +70,19 @@ const ALWAYS: &[&CStr] = &[
     c"setrlimit64",
     c"prlimit",
     c"prlimit64",
+    c"mlockall",
 ];
 
-/// Functions that stay bound after the session: the arena stays mapped, and limits of the address space have to allow for it.
-const KEPT: &[&CStr] = &[c"setrlimit", c"setrlimit64", c"prlimit", c"prlimit64"];
+/// Functions that stay bound after the session: the arena stays mapped. Limits of the address space have to allow for
+/// it, and locks of memory to leave it out. Unwinders have to find the way out of calls that were in flight.
+const KEPT: &[&CStr] = &[
+    c"setrlimit",
+    c"setrlimit64",
+    c"prlimit",
+    c"prlimit64",
+    c"mlockall",
+    c"_dl_find_object",
+];
 
 /// Modules that call the C library's functions past us, as they do when this library is preloaded, or are it.
 const LEFT_ALONE: &[&[u8]] = &[

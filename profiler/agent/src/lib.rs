@@ -48,6 +48,8 @@ mod libraries;
 mod limits;
 mod lines;
 mod loader;
+mod locked_memory;
+mod locking;
 mod maps;
 mod masks;
 mod modules;

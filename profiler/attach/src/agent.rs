@@ -304,7 +304,7 @@ fn own_memory(pid: i32) -> Option<File> {
 /// The message where a process may not map the session's memory; only the used part takes memory.
 fn no_memory(pid: i32) -> String {
     format!(
-        "the agent cannot map the session's memory, two GiB of addresses, within the process' limits (ulimit -v, a cgroup, dovecot's vsz_limit); lift them: prlimit --pid {pid} --as=unlimited"
+        "the agent cannot map the session's memory, two GiB of addresses, within the process' limits (ulimit -v; ulimit -l where it locks its memory; a cgroup; dovecot's vsz_limit); lift them: prlimit --pid {pid} --as=unlimited --memlock=unlimited"
     )
 }
 

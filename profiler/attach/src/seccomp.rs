@@ -14,7 +14,7 @@ mod bpf;
 mod calls;
 
 use bpf::{Data, INSTRUCTIONS_MAX, Instruction};
-use calls::{CALLS, Call, Need};
+use calls::{CALLS, Call, LOCKED, Need};
 
 /// Threads whose filters are read one by one; of more than that, one for each number of filters.
 const THREADS_MAX: usize = 64;
@@ -31,7 +31,7 @@ const SAMPLES: [u64; 3] = [0, 3, 0x7f12_3456_7000];
 
 /// The numbers of all system calls that an attached process makes for the profiler's sake.
 pub fn system_calls() -> impl Iterator<Item = i64> {
-    CALLS.iter().map(|call| call.number)
+    CALLS.iter().chain(LOCKED).map(|call| call.number)
 }
 
 /// The kernel's action on a call: of several filters' answers, the first one in this order.
@@ -65,6 +65,8 @@ pub fn check(pid: i32) -> Result<(), Refused> {
     {
         return unfit("it has given up all system calls but reading and writing (seccomp's strict mode); start it with `evenkeel profile`".into());
     }
+    let has_locked = process::status(pid, "VmLck").is_some_and(|amount| !amount.starts_with("0 "));
+    let locked = if has_locked { LOCKED } else { &[] };
     let mut seen = HashSet::new();
     for thread in sample(threads) {
         let filters = match read(thread.tid) {
@@ -82,7 +84,7 @@ pub fn check(pid: i32) -> Result<(), Refused> {
             Err(error) => return unfit(unreadable(&error)),
         };
         if !seen.contains(&filters) {
-            permits_all(&filters).or_else(unfit)?;
+            permits_all(&filters, locked).or_else(unfit)?;
             seen.insert(filters);
         }
     }
@@ -191,8 +193,8 @@ fn filter(number: i32, index: usize) -> io::Result<Vec<Instruction>> {
     }
 }
 
-/// Whether filters let everything through that is needed; why not, and what to do.
-fn permits_all(filters: &Filters) -> Result<(), String> {
+/// Whether filters let everything through that is needed, and these calls; why not, and what to do.
+fn permits_all(filters: &Filters, besides: &[Call]) -> Result<(), String> {
     let refused = |call: &Call, how: &str, what: &str| {
         Err(format!(
             "its filter of system calls (seccomp) {how} {}, which {what}; allow it, or start it with `evenkeel profile`",
@@ -201,7 +203,7 @@ fn permits_all(filters: &Filters) -> Result<(), String> {
     };
     let mut has_executable = true;
     let mut has_in_place = true;
-    for call in CALLS {
+    for call in CALLS.iter().chain(besides) {
         match (answer(filters, call), call.need) {
             (Answer::Allowed, _) => {}
             (Answer::End, _) => return refused(call, "ends it at", "the agent makes"),

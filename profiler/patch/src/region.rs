@@ -8,6 +8,7 @@
 //! Address space is reserved whole and backed as it is used. It is never given back: a thread may be inside. It is no
 //! larger than the module's code can need, because jump pads for other modules must find places, too.
 
+use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -23,13 +24,19 @@ const SEVENTH_MAX: u64 = 16 << 20;
 const SEVENTH_MIN: u64 = 1 << 20;
 const STEP_BYTES: u64 = 64 << 10;
 /// See [`away`].
-static AWAY: AtomicUsize = AtomicUsize::new(0x1000_0000_0000);
+static AWAY: AtomicUsize = AtomicUsize::new(AWAY_LOW);
+const AWAY_LOW: usize = 0x1000_0000_0000;
 
 /// Where a large table of this size is mapped if the space is free, another place each time (the kernel moves an
 /// overlapping table next to libraries). Address space near modules is for trampolines and jump pads.
 pub fn away(bytes: usize) -> usize {
     let next = |at: usize| (at != 0).then(|| at + bytes.next_multiple_of(PAGE as usize));
     AWAY.fetch_update(Relaxed, Relaxed, next).unwrap_or(0)
+}
+
+/// The addresses that [`away`] has given out.
+pub fn tables() -> Range<u64> {
+    AWAY_LOW as u64..AWAY.load(Relaxed) as u64
 }
 
 /// Large tables go wherever the kernel puts them: sanitizers' runtimes have plans for all the rest.

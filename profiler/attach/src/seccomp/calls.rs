@@ -188,3 +188,10 @@ pub const CALLS: &[Call] = &[
     call("getsockname", SYS_getsockname, ANY, Need::Spared),
     call("getpeername", SYS_getpeername, ANY, Need::Spared),
 ];
+
+/// Those that it makes where it has locked memory (mlockall(2)), besides.
+pub const LOCKED: &[Call] = &[
+    mapping(PROT_NONE, MAP_SHARED | MAP_NORESERVE, MEMORY),
+    call("munlock", SYS_munlock, ANY, MEMORY),
+    call("mremap", SYS_mremap, ANY, MEMORY),
+];

@@ -40,7 +40,7 @@ fn deny_execute() -> Vec<Instruction> {
 }
 
 fn refusal(filters: Vec<Vec<Instruction>>) -> String {
-    permits_all(&filters).expect_err("it does not let everything through")
+    permits_all(&filters, &[]).expect_err("it does not let everything through")
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_call_that_all_filters_allow_is_allowed() {
         for_one(libc::SYS_ptrace, KILL, ALLOW),
         for_one(libc::SYS_perf_event_open, EPERM, ALLOW),
     ];
-    permits_all(&filters).expect("nothing that is needed");
+    permits_all(&filters, &[]).expect("nothing that is needed");
 }
 
 #[test]
@@ -81,17 +81,28 @@ fn a_refusal_names_the_call_and_what_it_is_for() {
 
 #[test]
 fn a_dispensable_call_may_be_refused_but_not_end_the_process() {
-    permits_all(&vec![for_one(libc::SYS_membarrier, EPERM, ALLOW)])
+    permits_all(&vec![for_one(libc::SYS_membarrier, EPERM, ALLOW)], &[])
         .expect("single threads need none");
-    permits_all(&vec![for_one(libc::SYS_process_vm_readv, EPERM, ALLOW)])
-        .expect("copies of stacks");
+    permits_all(
+        &vec![for_one(libc::SYS_process_vm_readv, EPERM, ALLOW)],
+        &[],
+    )
+    .expect("copies of stacks");
     let refused = refusal(vec![for_one(libc::SYS_process_vm_readv, KILL, ALLOW)]);
     assert!(refused.contains("ends it at process_vm_readv"), "{refused}");
 }
 
 #[test]
+fn calls_for_locked_memory_are_asked_about_where_there_is_some() {
+    let filters = vec![for_one(libc::SYS_munlock, KILL, ALLOW)];
+    permits_all(&filters, &[]).expect("nothing is locked");
+    let refused = permits_all(&filters, LOCKED).expect_err("munlock is made");
+    assert!(refused.contains("ends it at munlock"), "{refused}");
+}
+
+#[test]
 fn memory_need_not_become_executable_where_code_can_be_written_in_place() {
-    permits_all(&vec![deny_execute()]).expect("code is written in place");
+    permits_all(&vec![deny_execute()], &[]).expect("code is written in place");
     let both = vec![deny_execute(), for_one(libc::SYS_pwrite64, EPERM, ALLOW)];
     assert!(refusal(both).contains("mprotect with PROT_EXEC and pwrite64"));
 }

@@ -5,6 +5,9 @@
 //! all. For the moving ones a second expression searches the shadow stacks for the frame with this stack pointer and
 //! this program counter.
 //!
+//! A signal may interrupt any other instruction of a trampoline, and its handler may unwind (`backtrace` in a sampling
+//! profiler or a watchdog). The return address is elsewhere then, so both expressions end the stack there.
+//!
 //! DWARF 5, 6.4 and 2.5; Linux Standard Base 5.0, 10.6 (`.eh_frame`). Two facts about libgcc shape the bytes. It
 //! takes two frames with one canonical frame address for the same one, so the CFA here is rsp - 1 and rsp is restored
 //! from it. Column 16 in an expression is the program counter of the frame being unwound.
@@ -41,6 +44,7 @@ pub struct FrameInfo {
 
 unsafe extern "C" {
     fn __register_frame_info(begin: *const c_void, object: *mut c_void);
+    fn _Unwind_Find_FDE(at: *mut c_void, bases: *mut [u64; 3]) -> *const c_void;
     fn _Unwind_GetCFA(context: *mut c_void) -> u64;
     fn _Unwind_GetIP(context: *mut c_void) -> u64;
 }
@@ -87,7 +91,13 @@ mod op {
     pub const LIT0: u8 = 0x30;
     pub const BREG7: u8 = 0x77;
     pub const BREG16: u8 = 0x80;
+    pub const CONST8U: u8 = 0x0e;
 }
+
+/// Instruction at the address after a trampoline's own call, where the return address is a constant: `push [rip + d]`.
+const PUSH_RETURN: u64 = 0x35ff | (RETURN_AT as u64 - PUSH_RETURN_BYTES) << 16;
+const PUSH_RETURN_BYTES: u64 = 6;
+const PUSH_RETURN_MASK: u64 = (1 << (8 * PUSH_RETURN_BYTES)) - 1;
 
 const FRAME_BYTES: u64 = size_of::<crate::Frame>() as u64;
 const FRAME_SP: u64 = core::mem::offset_of!(crate::Frame, sp) as u64;
@@ -175,6 +185,9 @@ impl Writer<'_> {
 impl FrameInfo {
     /// Zeroed memory becomes the description of `low..high`, and is registered.
     ///
+    /// Where the unwinder asks the loader, for which the agent answers ([`find`]), it is not told itself. After that
+    /// libgcc before 13 would take a lock in each search. A handler of signals that unwinds could wait for the thread it runs on.
+    ///
     /// # Safety
     /// `self` lives as long as the process and never moves; the range holds trampolines of one kind only.
     pub unsafe fn register(&mut self, low: u64, high: u64, moving: bool) {
@@ -191,6 +204,11 @@ impl FrameInfo {
         self.next = REGISTERED.load(Relaxed);
         // One patcher a process registers, under its lock.
         REGISTERED.store(self, Release);
+        // SAFETY: the unwinder's three words (unwind-dw2-fde.h).
+        let is_found = unsafe { !_Unwind_Find_FDE(low as *mut c_void, &mut [0; 3]).is_null() };
+        if is_found {
+            return;
+        }
         // SAFETY: bytes end with a zero length, the object is zeroed and large enough.
         unsafe {
             __register_frame_info(self.bytes.as_ptr().cast(), self.object.as_mut_ptr().cast())
@@ -254,8 +272,20 @@ fn pad(w: &mut Writer<'_>, start: usize) {
     w.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
 }
 
+/// The stack grows to the right. P is the program counter.
 fn constant_expression(e: &mut Writer<'_>) {
-    e.put(&[op::BREG16]).sleb(RETURN_AT as i64);
+    e.put(&[op::BREG16]).sleb(0).put(&[op::DEREF]); //                   the eight bytes at P
+    e.put(&[op::CONST8U])
+        .put(&PUSH_RETURN_MASK.to_le_bytes())
+        .put(&[op::AND, op::CONST8U])
+        .put(&PUSH_RETURN.to_le_bytes())
+        .put(&[op::EQ]); //                                              P is after the trampoline's own call
+    let returning = e.ahead(op::BRA);
+    e.put(&[op::ADDR])
+        .put(&(&raw const NOWHERE as u64).to_le_bytes());
+    let nowhere = e.ahead(op::SKIP);
+    e.land(returning).put(&[op::BREG16]).sleb(RETURN_AT as i64);
+    e.land(nowhere);
 }
 
 /// The stack grows to the right; the CFA lies at its bottom. S is the stack pointer at the slot and P the program
