@@ -25,6 +25,7 @@ pub fn check(pid: i32) -> Result<(), Refused> {
     traced(pid)?;
     Memory::open(pid).map_err(|_| not_permitted(pid))?;
     of_this_machine(pid)?;
+    not_translated(pid)?;
     namespace::may_enter(pid)?;
     fit(pid)
 }
@@ -96,6 +97,33 @@ fn of_this_machine(pid: i32) -> Result<(), Refused> {
         return unfit(pid, "it is a 32-bit program; use a 64-bit build of it");
     }
     Ok(())
+}
+
+/// Whether the processor executes the program's own code, and not a translation that another program makes of it.
+fn not_translated(pid: i32) -> Result<(), Refused> {
+    let program = fs::read_link(process::program(pid)).unwrap_or_default();
+    match translator(&program.to_string_lossy()) {
+        None => Ok(()),
+        Some(name) => unfit(
+            pid,
+            format!(
+                "{name} runs it, and executes a translation of its code, which has no place for probes; attach to it where it runs by itself"
+            ),
+        ),
+    }
+}
+
+/// The program that translates others, if this file is one: valgrind's tools, and QEMU's for single programs, which are called by an
+/// architecture (`qemu-system-..` is a machine, and a program like others).
+fn translator(program: &str) -> Option<&'static str> {
+    const ARCHITECTURES: &str = "x86_64 i386 aarch64 arm armeb riscv64 riscv32 ppc64le ppc64 ppc s390x mips mipsel mips64 mips64el loongarch64";
+    let (directory, name) = program.rsplit_once('/')?;
+    if directory.ends_with("/valgrind") {
+        return Some("valgrind");
+    }
+    let architecture = name.strip_prefix("qemu-")?.trim_end_matches("-static");
+    let mut known = ARCHITECTURES.split(' ');
+    known.any(|one| one == architecture).then_some("QEMU")
 }
 
 fn traced(pid: i32) -> Result<(), Refused> {
@@ -291,6 +319,27 @@ mod tests {
         ] {
             let text = lacking(user, may_trace, scope, owner);
             assert!(text.contains(words), "{user} {may_trace} {scope}: {text}");
+        }
+    }
+
+    #[test]
+    fn translators_by_their_files() {
+        for (program, name) in [
+            (
+                "/usr/libexec/valgrind/memcheck-amd64-linux",
+                Some("valgrind"),
+            ),
+            ("/usr/lib/valgrind/helgrind-amd64-linux", Some("valgrind")),
+            ("/usr/bin/qemu-aarch64", Some("QEMU")),
+            ("/usr/bin/qemu-x86_64-static", Some("QEMU")),
+            ("/usr/bin/qemu-system-x86_64", None),
+            ("/usr/sbin/qemu-ga", None),
+            ("/usr/bin/qemu-storage-daemon", None),
+            ("/opt/valgrind/bin/server", None),
+            ("/usr/bin/sleep", None),
+            ("", None),
+        ] {
+            assert_eq!(translator(program), name, "{program}");
         }
     }
 

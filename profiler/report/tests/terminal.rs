@@ -51,6 +51,52 @@ fn by_class_on_a_narrow_terminal() {
     );
 }
 
+/// Puts a control character into each text of a document that may be any text: with it, the document is still a profile.
+fn spoil(profile: &mut serde_json::Value, pointer: &str) {
+    let at = profile.pointer_mut(pointer).expect("a part of it");
+    match at {
+        serde_json::Value::Object(parts) => {
+            let names: Vec<String> = parts.keys().cloned().collect();
+            for name in names {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                spoil(profile, &format!("{pointer}/{name}"));
+            }
+        }
+        serde_json::Value::Array(parts) => {
+            for at in 0..parts.len() {
+                spoil(profile, &format!("{pointer}/{at}"));
+            }
+        }
+        serde_json::Value::String(text) => {
+            let before = text.clone();
+            text.push_str("\u{1b}[2J");
+            if serde_json::from_value::<Profile>(profile.clone()).is_err() {
+                *profile.pointer_mut(pointer).expect("the same") = before.into();
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn no_text_of_a_profile_commands_the_terminal() {
+    let mut profile = fixture::before();
+    profile.details.unnamed_threads = vec!["run".into()];
+    profile.details.settings = [("flush_log".to_owned(), "1".to_owned())].into();
+    let mut document = serde_json::to_value(&profile).expect("a document");
+    spoil(&mut document, "");
+    let profile: Profile = serde_json::from_value(document).expect("still a profile");
+    assert!(profile.details.unnamed_threads[0].contains('\u{1b}'));
+    let style = Style {
+        by_class: true,
+        rows: 100,
+        ..Style::default()
+    };
+    let text = render(&profile, &style);
+    let commands = text.lines().filter(|line| line.contains('\u{1b}'));
+    assert_eq!(commands.collect::<Vec<_>>(), [""; 0]);
+}
+
 #[test]
 fn every_line_fits_whatever_the_names() {
     let long = "std::__1::vector<std::__1::pair<int, foo::Bar<char> >, std::__1::allocator<int> > const&::";

@@ -12,6 +12,8 @@ pub use spans::{SpansDefect, SpansWarning};
 pub const INTERVALS_FEW: u64 = 1000;
 /// Fraction of intervals left out above which the rest may not be typical.
 pub(crate) const DISCARDED_HIGH: f64 = 0.01;
+/// The same of intervals that were left early. They failed, and "slow requests are often the failing ones" (`variance.md`, section 3).
+pub(crate) const LEFT_EARLY_HIGH: f64 = 0.001;
 /// Change of the mean latency, as a fraction, by intervals that lost records above which a warning is given.
 pub(crate) const LOSS_BIAS_HIGH: f64 = 0.01;
 /// Overhead above which profiling itself may change what is measured.
@@ -32,7 +34,7 @@ pub enum Warning {
     FewIntervals(u64),
     /// Every interval took equally long: nothing to explain.
     NoVariance,
-    /// A fraction above `DISCARDED_HIGH` was left out.
+    /// A fraction above `DISCARDED_HIGH` was left out, or one above `LEFT_EARLY_HIGH` for being left early.
     Discarded {
         /// The fraction.
         fraction: f64,

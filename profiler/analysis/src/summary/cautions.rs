@@ -48,17 +48,25 @@ fn left_out(run: &RunCounts, lost: Lost) -> Option<Warning> {
         Reason::RecordsLost => run.discarded[reason as usize].saturating_sub(elsewhere),
         _ => run.discarded[reason as usize],
     };
-    let discarded = fraction(
-        Reason::ALL.into_iter().map(left_out).sum::<u64>() as f64,
-        run.represented.saturating_sub(elsewhere) as f64,
-    );
+    let of_all = |intervals: u64| {
+        let all = run.represented.saturating_sub(elsewhere);
+        fraction(intervals as f64, all as f64)
+    };
+    let discarded = of_all(Reason::ALL.into_iter().map(left_out).sum());
     let most = Reason::ALL
         .into_iter()
         .max_by_key(|&reason| left_out(reason))
         .unwrap_or(Reason::Malformed);
-    (discarded > warnings::DISCARDED_HIGH).then_some(Warning::Discarded {
-        fraction: discarded,
-        reason: most,
+    let left_early = of_all(left_out(Reason::LeftEarly));
+    if discarded > warnings::DISCARDED_HIGH {
+        return Some(Warning::Discarded {
+            fraction: discarded,
+            reason: most,
+        });
+    }
+    (left_early > warnings::LEFT_EARLY_HIGH).then_some(Warning::Discarded {
+        fraction: left_early,
+        reason: Reason::LeftEarly,
     })
 }
 
@@ -184,6 +192,25 @@ mod tests {
         let reason = Reason::RecordsLost;
         assert_eq!(of(0, 11, 11), Some(Warning::Discarded { fraction, reason }));
         assert_eq!(of(0, 11, 0), None);
+    }
+
+    /// Of a thousand intervals two that were left early, where one more than 1 % would be too much of any other reason.
+    #[test]
+    fn intervals_that_were_left_early_are_pointed_out_sooner() {
+        let of = |early, malformed| {
+            let mut run = RunCounts {
+                represented: 1000,
+                ..RunCounts::default()
+            };
+            run.discarded[Reason::LeftEarly as usize] = early;
+            run.discarded[Reason::Malformed as usize] = malformed;
+            left_out(&run, Lost::default())
+        };
+        let warning = |fraction, reason| Some(Warning::Discarded { fraction, reason });
+        assert_eq!(of(1, 0), None);
+        assert_eq!(of(2, 0), warning(0.002, Reason::LeftEarly));
+        assert_eq!(of(2, 8), warning(0.002, Reason::LeftEarly));
+        assert_eq!(of(2, 9), warning(0.011, Reason::Malformed));
     }
 
     /// A thousand intervals of 100 ns are kept. Twenty others make the mean of all 102 ns, or leave it.

@@ -1,6 +1,7 @@
 //! Texts of warnings.
 
 use evenkeel_analysis::findings::warnings::{FrozenBy, INTERVALS_FEW, RingsRefused, Warning};
+use evenkeel_analysis::profile::Reason;
 use evenkeel_analysis::sums::paths::DEPTH_MAX;
 
 use super::{discarded, java, spans};
@@ -294,14 +295,32 @@ fn frozen(why: FrozenBy) -> &'static str {
     }
 }
 
+/// What to do about intervals that are left out.
+fn without_discards(reason: Reason) -> &'static str {
+    match reason {
+        Reason::LeftEarly => {
+            "They may be the slow ones, since requests that fail often are: name as --interval a function that calls this one and returns, \
+             such as the one that catches the error"
+        }
+        Reason::Abandoned => "Choose an --interval that stays on one stack",
+        Reason::PlanChanged | Reason::BeforeFirstRound | Reason::NeverEnded => {
+            "The rest may not be typical: profile for longer"
+        }
+        Reason::RecordsLost | Reason::Malformed | Reason::TooManyCalls | Reason::RingFull => {
+            "The rest may not be typical: use fewer probes or less load"
+        }
+    }
+}
+
 /// Warnings that compare what was recorded with what was not.
 fn compared(warning: &Warning) -> String {
     let how = |measured: bool, word: &'static str| if measured { word } else { "estimated" };
     match warning {
         Warning::Discarded { fraction, reason } => format!(
-            "{} of the intervals were left out, mostly for this reason: {}. The rest may not be typical: use fewer probes or less load",
+            "{} of the intervals were left out, mostly for this reason: {}. {}",
             percent(*fraction),
-            discarded(*reason)
+            discarded(*reason),
+            without_discards(*reason)
         ),
         Warning::LossDependsOnLatency {
             intervals,

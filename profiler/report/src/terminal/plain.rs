@@ -68,7 +68,10 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
         }
     }
     profile.timelines.iter_mut().for_each(timeline);
-    profile.details.names.iter_mut().for_each(clean);
+    let details = &mut profile.details;
+    let names = details.names.iter_mut();
+    names.chain(&mut details.unnamed_threads).for_each(clean);
+    details.settings.values_mut().for_each(clean);
     for unseen in profile.unseen.iter_mut().flatten() {
         clean(&mut unseen.name);
         unseen.why = NotSplit::Said(fit::plain(&not_split(&unseen.why)));
