@@ -110,6 +110,26 @@ fn a_program_that_locks_its_memory_locks_none_of_the_sessions() {
     assert!(locked.parse::<u64>().expect("a number") < 500, "{run:?}");
 }
 
+/// Without `/proc` the agent does not learn the program's path any more. What it has hooked there is still the program's, and what is opened
+/// later is hooked, too.
+#[test]
+fn a_program_that_leaves_for_an_empty_root_directory_goes_on_and_is_seen() {
+    if lacks_root("change the root directory") {
+        return;
+    }
+    let program = own_program("chrooted", include_str!("attach/chrooted.c"));
+    let working = Working::start(program, &[]);
+    let options = ["--interval", "handle_request", "--json", "run.json"];
+    working.attached_until(&options, has_opened_all).ended(0);
+    let profile = working.place.json("run.json");
+    let run = working.end().ended(0);
+    assert_eq!(run.stdout, "left 1, 0 wrong\n");
+    assert!(
+        profile["tree"].to_string().contains("\"vary\""),
+        "{profile}"
+    );
+}
+
 /// Some 25 programs start in each second. Attaching to one takes milliseconds, of which nearly none are permitted.
 #[test]
 fn programs_that_start_are_attached_to_within_the_permitted_overhead() {

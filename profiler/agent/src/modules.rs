@@ -33,6 +33,14 @@ struct Seen<'a> {
     executable: bool,
 }
 
+impl Seen<'_> {
+    /// Whether its path names it to others: not the kernel's page, nor another agent, whose path is by descriptor. In a root directory
+    /// without `/proc` the program's path is not known any more: it stays the module that it was.
+    fn has_name(&self) -> bool {
+        self.path.starts_with(b"/") && !self.path.starts_with(b"/proc/self/fd/")
+    }
+}
+
 /// By index in the arena's table: what is added to a file's addresses in this process, plus one; 0 where that is not known. For
 /// [`address`], which takes no lock: the list is replaced as a whole while others read it.
 static BIASES: [AtomicU64; MODULES_MAX] = [const { AtomicU64::new(0) }; MODULES_MAX];
@@ -146,7 +154,7 @@ impl Pass<'_> {
         });
         let index = known
             .map(|module| module.index as usize)
-            .or_else(|| announce(self.arena, seen));
+            .or_else(|| seen.has_name().then(|| announce(self.arena, seen))?);
         let Some(index) = index else {
             return;
         };
@@ -253,10 +261,6 @@ fn describe<'a>(
             path
         }
     };
-    // A path by descriptor is that of another agent.
-    if !path.starts_with(b"/") || path.starts_with(b"/proc/self/fd/") {
-        return None;
-    }
     let notes = headers
         .iter()
         .filter(|header| header.p_type == libc::PT_NOTE);
