@@ -13,10 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
-__attribute__((noinline)) unsigned long vary(unsigned long number) {
+__attribute__((noinline)) unsigned long pass_time(unsigned long number) {
     struct timespec pause = {0, 100000 + number % 8 * 100000};
     nanosleep(&pause, NULL);
     return number + 1;
+}
+
+__attribute__((noinline)) unsigned long vary(unsigned long number) {
+    unsigned long answer = pass_time(number);
+    __asm__ volatile("" : "+r"(answer));
+    return answer;
 }
 
 unsigned long (*volatile serve)(unsigned long) = vary;
