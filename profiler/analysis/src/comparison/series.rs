@@ -15,6 +15,9 @@ const CORRELATION_MAX: f64 = 1.3;
 /// The first blocks' length, ns.
 const LENGTH_FIRST_NS: f64 = 1e5;
 
+/// A last block that is shorter than this part of the others is added to the one before it.
+const LAST_MIN: f64 = 0.5;
+
 /// The intervals of a recording by blocks of time.
 #[derive(Clone, Debug)]
 pub struct Series {
@@ -95,16 +98,17 @@ impl Series {
         let mut blocks = self.blocks.clone();
         if let Some(began) = self.began_ns {
             let whole = self.ended_ns - began;
-            let at_least_two = blocks.len() >= 2;
             for (at, block) in blocks.iter_mut().enumerate() {
                 let start = at as f64 * self.length_ns;
                 block.length_ns = (whole - start).clamp(0.0, self.length_ns);
                 block.seen *= self.ended_for_one;
             }
-            // The last block may be short, and figures of a short one mean little: it is a part of the one before.
-            if let Some(last) = blocks.pop_if(|_| at_least_two) {
-                blocks.last_mut().expect("one of two").merge(&last);
-            }
+        }
+        if let [first, .., last] = &blocks[..]
+            && last.length_ns < LAST_MIN * first.length_ns
+        {
+            let last = blocks.pop().expect("the last one");
+            blocks.last_mut().expect("the one before").merge(&last);
         }
         while blocks.len() >= 2 * BLOCKS_MIN && is_correlated(&blocks) {
             blocks = pairs(&blocks);
@@ -163,13 +167,14 @@ fn correlation(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
+    const THRESHOLDS: Thresholds = Thresholds {
+        cap_ns: 1e9,
+        slow_ns: 1e9,
+        near_ns: 1e9,
+    };
+
     fn series(latency: impl Fn(u64) -> f64) -> Series {
-        let thresholds = Thresholds {
-            cap_ns: 1e9,
-            slow_ns: 1e9,
-            near_ns: 1e9,
-        };
-        let mut series = Series::new(thresholds);
+        let mut series = Series::new(THRESHOLDS);
         for number in 0..6400 {
             let end = 1e6 * (number + 1) as f64;
             series.add(number, end, latency(number), 0, std::iter::empty());
@@ -192,10 +197,26 @@ mod tests {
         assert_eq!(all.intervals, 6400.0);
         // Their numbers are from 0 to 6,399.
         assert_eq!(all.seen, 6399.0);
-        // 63 blocks, the last of half their length.
-        assert!(blocks.iter().all(|it| it.length_ns >= blocks[0].length_ns));
         // From the beginning of the first, 1 ms after the start, to the end of the last.
         assert!((all.length_ns - 6399e6).abs() < 1.0, "{}", all.length_ns);
+    }
+
+    /// Summed by the minute. The last of eight minutes lasted half a minute, or a little less.
+    #[test]
+    fn a_short_last_block_is_a_part_of_the_one_before() {
+        let lengths = |last_ns: f64| {
+            let mut blocks = vec![60e9; 7];
+            blocks.push(last_ns);
+            let blocks = blocks.into_iter().map(|length_ns| Block {
+                length_ns,
+                ..Block::default()
+            });
+            let series = Series::of_blocks(THRESHOLDS, blocks.collect());
+            let blocks = series.blocks();
+            (blocks.len(), blocks[blocks.len() - 1].length_ns)
+        };
+        assert_eq!(lengths(30e9), (8, 30e9));
+        assert_eq!(lengths(29e9), (7, 89e9));
     }
 
     /// Slow and quick minutes follow each other: what a long stretch has in common counts once.
