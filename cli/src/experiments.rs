@@ -112,7 +112,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         output::write(&arguments.document, &markdown)?;
     } else {
         tell!(
-            "evenkeel: {} stays as it is: it has results of experiments that {} does not have; --document FILE writes these to another file",
+            "evenkeel: {} is not changed: it has results of experiments that {} does not have; --document FILE writes these to another file",
             arguments.document.display(),
             arguments.results.display()
         );

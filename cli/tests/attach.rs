@@ -110,8 +110,8 @@ fn a_program_that_locks_its_memory_locks_none_of_the_sessions() {
     assert!(locked.parse::<u64>().expect("a number") < 500, "{run:?}");
 }
 
-/// Without `/proc` the agent does not learn the program's path any more. What it has hooked there is still the program's, and what is opened
-/// later is hooked, too.
+/// Without `/proc` the agent does not learn the program's path any more. Its hooks are still in the program, and functions that are opened
+/// later are hooked, too.
 #[test]
 fn a_program_that_leaves_for_an_empty_root_directory_goes_on_and_is_seen() {
     if lacks_root("change the root directory") {

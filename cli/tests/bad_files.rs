@@ -164,7 +164,7 @@ fn a_document_of_other_experiments() {
         for _ in 0..2 {
             let run = place.run(["experiments", "theorem-4.2"]).ended(0);
             if earlier.contains("## ") {
-                run.said(&["RESULTS.md stays as it is", "--document"]);
+                run.said(&["RESULTS.md is not changed", "--document"]);
                 assert_eq!(document(), earlier);
             } else {
                 assert!(document().contains("Theorem 4.2"), "{}", document());

@@ -104,7 +104,7 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
             own: Activity::Queued,
             below: Some(Activity::Queued),
         },
-        State::Idle | State::Client => simply_own(Activity::Blocked),
+        State::Idle { .. } => simply_own(Activity::Blocked),
         State::Remote => simply_own(Activity::Outside),
         State::Unseen => simply_own(Activity::Unknown),
     }

@@ -29,10 +29,8 @@ pub enum State {
     Thread(u16),
     /// Activity of a thread for an interval without records, for example one skipped by sampling.
     Unrecorded,
-    /// The holder is a session of a database, and waited for its client between two statements.
-    Idle,
-    /// The holder serves other intervals than statements, and waited for its client between two of them.
-    Client,
+    /// The holder serves intervals, and waited for its client between two of them: in a transaction, where it is a session of a database.
+    Idle { in_transaction: bool },
     /// A thread that relays messages of another machine waited for that machine.
     Remote,
     /// Work of another thread on the same interval.
@@ -85,10 +83,9 @@ impl State {
             State::Device => (10, 0),
             State::Fault => (11, 0),
             State::Unrecorded => (12, 0),
-            State::Idle => (13, 0),
+            State::Idle { in_transaction } => (13, in_transaction.into()),
             State::Remote => (14, 0),
             State::Thread(name) => (15, u32::from(name) & PAYLOAD_MASK),
-            State::Client => (16, 0),
         };
         CALL_STEPS + (tag << TAG_SHIFT | payload)
     }
@@ -111,10 +108,11 @@ impl State {
             10 => State::Device,
             11 => State::Fault,
             12 => State::Unrecorded,
-            13 => State::Idle,
+            13 => State::Idle {
+                in_transaction: payload != 0,
+            },
             14 => State::Remote,
             15 => State::Thread(payload as u16),
-            16 => State::Client,
             _ => return None,
         })
     }
@@ -126,7 +124,7 @@ impl State {
             State::Other(_) | State::Background(_) | State::Thread(_) | State::Unrecorded => {
                 Kind::Others
             }
-            State::Idle | State::Client => Kind::Client,
+            State::Idle { .. } => Kind::Client,
             State::Remote => Kind::Socket,
             State::Helper => Kind::Helper,
             State::Woken => Kind::Woken,
@@ -179,8 +177,12 @@ impl State {
             State::Background(role) => role.name().into(),
             State::Thread(name) => format!("{OUTSIDE}: {}", class(name.into())),
             State::Unrecorded => "interval that was not recorded".into(),
-            State::Idle => "holder idle in transaction".into(),
-            State::Client => "holder waits for its client".into(),
+            State::Idle {
+                in_transaction: true,
+            } => "holder idle in transaction".into(),
+            State::Idle {
+                in_transaction: false,
+            } => "waits: its client".into(),
             State::Remote => "waits: the other end of its connection".into(),
             State::Helper => "another thread of this interval".into(),
             State::Woken => "woken, not yet running".into(),
@@ -267,8 +269,12 @@ mod tests {
             State::Thread(0),
             State::Thread(257),
             State::Unrecorded,
-            State::Idle,
-            State::Client,
+            State::Idle {
+                in_transaction: false,
+            },
+            State::Idle {
+                in_transaction: true,
+            },
             State::Remote,
             State::Helper,
             State::Woken,

@@ -103,10 +103,7 @@ fn collect(tree: &VarianceTree<'_>, from: u32, waiter: &Function, done: &mut Don
         if leaves && node != from && !further {
             continue;
         }
-        let is_known = matches!(
-            state,
-            None | Some(State::Idle | State::Client | State::Remote)
-        );
+        let is_known = matches!(state, None | Some(State::Idle { .. } | State::Remote));
         let doing = is_known.then(|| Doing {
             function: tree.function(Part::Call(node)),
             is_state: state.is_some(),

@@ -203,9 +203,7 @@ fn does(tree: &VarianceTree<'_>, node: u32) -> Option<String> {
     let mut names = path_up(tree, node)
         .take_while(is_own)
         .filter_map(|at| match tree.state(at) {
-            None | Some(State::Idle | State::Client | State::Remote) => {
-                Some(tree.name(Part::Call(at)))
-            }
+            None | Some(State::Idle { .. } | State::Remote) => Some(tree.name(Part::Call(at))),
             Some(_) => None,
         });
     names.find(|name| !is_plumbing(name) && !is_unnamed(name))
@@ -322,7 +320,10 @@ fn idle(
     head: &Hop,
     inputs: &Inputs<'_>,
 ) -> Option<IdleInTransaction> {
-    let name = State::Idle.name(|class| tree.names().class(class));
+    let idle = State::Idle {
+        in_transaction: true,
+    };
+    let name = idle.name(|class| tree.names().class(class));
     head.function().filter(|function| **function == name)?;
     let from = waited.until.saturating_sub(waited.of.latency as u64);
     let overlap = |wait: &&ClientWait| {

@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
         if state == State::Remote {
             return self.leave_target(cursor);
         }
-        if met.release.is_none() && !matches!(state, State::Idle | State::Client) {
+        if met.release.is_none() && !matches!(state, State::Idle { .. }) {
             return;
         }
         self.push_wait(cursor, state, time, met.endings);
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
     /// Records another thread's wait for its client. The interval that it served last is known if no other wait for
     /// the client lies in between: the client may have sent an interval that was not recorded.
     fn see_client_wait(&mut self, cursor: &Cursor<'a>, state: State, time: &Range<u64>) {
-        if state != State::Idle {
+        if !matches!(state, State::Idle { .. }) {
             return;
         }
         let timeline = cursor.timeline();
@@ -190,9 +190,8 @@ impl<'a> Walk<'a> {
         match met.release {
             _ if is_relayed && thread.role.is_relay() => State::Remote,
             None if is_message && serves && matches!(cursor.serving, Serving::Nobody) => {
-                match thread.role == ThreadRole::SESSION || self.past.is_database {
-                    true => State::Idle,
-                    false => State::Client,
+                State::Idle {
+                    in_transaction: thread.role == ThreadRole::SESSION || self.past.is_database,
                 }
             }
             _ => State::Waits(met.object.kind),

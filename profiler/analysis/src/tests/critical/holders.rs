@@ -246,10 +246,10 @@ fn a_holder_that_waits_for_its_client_is_idle_in_transaction_where_statements_ar
             "postgres: app shop [local] 12",
             "holder idle in transaction",
         ),
-        ("", "one", "holder waits for its client"),
-        ("GET /update/t", "one", "holder waits for its client"),
-        ("set key", "one", "holder waits for its client"),
-        ("select 0", "one", "holder waits for its client"),
+        ("", "one", "waits: its client"),
+        ("GET /update/t", "one", "waits: its client"),
+        ("set key", "one", "waits: its client"),
+        ("select 0", "one", "waits: its client"),
     ] {
         holder_between_two(label, thread, expected);
     }
