@@ -1,7 +1,7 @@
 //! Where intervals begin and end.
 //!
-//! Switches the recording of inner calls on and off, by the thread's `active` field. An interval that is left by
-//! `longjmp` or an exception is noticed at the next beginning.
+//! Switches the recording of inner calls on and off, by the thread's `active` field. An interval that is one call ends where
+//! `longjmp` or an exception leaves that call. If nobody sees it left, the next beginning tells.
 
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
@@ -60,6 +60,7 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
         return false;
     }
     thread.root = thread.top;
+    thread.on_left = Some(finish);
     if !push(thread, registers, after, now_ticks() | Frame::INTERVAL) {
         end_recording(thread);
         return false;
@@ -89,7 +90,7 @@ fn pass_label(thread: &mut Thread, probe: &Probe, registers: &Registers, arena: 
 /// Whether this is a call of an interval inside of it: in a recursion the outermost call is the interval. Stale frames have
 /// been dropped.
 fn is_nested(thread: &Thread, role: Role) -> bool {
-    role == Role::Whole && thread.interval.is_open() && root_is_alive(thread)
+    role == Role::Whole && thread.interval_slot().is_some()
 }
 
 /// Whether a call that may begin an interval belongs to the open one. It does if it lies inside of it, or is one more
@@ -123,13 +124,6 @@ fn push(thread: &mut Thread, registers: &Registers, after: u64, start: u64) -> b
         start,
         after,
     })
-}
-
-fn root_is_alive(thread: &Thread) -> bool {
-    // SAFETY: `root` points into this thread's shadow stack while an interval is open.
-    !thread.root.is_null()
-        && thread.root < thread.top
-        && unsafe { (*thread.root).start } & Frame::INTERVAL != 0
 }
 
 /// Whether intervals of this thread are recorded or counted at present.

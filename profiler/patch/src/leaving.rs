@@ -9,6 +9,8 @@
 //! - **`longjmp`** says where it leads, and what lies below is left ([`Thread::left_for`]).
 //! - Whatever else sets the stack pointer back says nothing: such a frame is found stale at the next timed call, or when a call
 //!   below it returns. It then ends at that moment, and is counted ([`Thread::left_unseen`]).
+//!
+//! An interval whose own call is left in one of the first two ways ends at that moment, too ([`Thread::on_left`]).
 
 use core::sync::atomic::Ordering::*;
 use evenkeel_wire::arch::order::publish;
@@ -18,6 +20,10 @@ use evenkeel_wire::{Record, now_ticks};
 use crate::arch::{counter, trampoline};
 use crate::frame::{Frame, Left};
 use crate::thread::Thread;
+
+/// How far above an interval's call `longjmp` may lead to leave it for certain: the function that catches an error is seldom far. A
+/// longer way may lead to another stack, and a coroutine's interval goes on later.
+const ONE_STACK_BYTES: u64 = 64 << 10;
 
 impl Thread {
     /// The unwinder, which runs at `here` on the stack, has left the call of the trampoline whose own call returns to `after`, and
@@ -39,18 +45,45 @@ impl Thread {
         let (len, now) = (frames.len(), now_ticks());
         for at in (first..len).rev() {
             let frame = self.frames()[at];
-            if frame.sp <= here || frame.sp > sp || frame.start & Frame::INTERVAL != 0 {
+            if frame.sp <= here || frame.sp > sp {
                 continue;
             }
+            let is_interval = self.interval_slot() == Some(frame.sp);
             self.record_left(&frame, now);
             // SAFETY: one of the frames in flight.
             unsafe { (*self.frames().as_ptr().cast_mut().add(at)).start = 0 };
+            if is_interval {
+                self.end_interval(now);
+            }
         }
     }
 
     /// The thread is about to go on with its stack pointer at `sp`: whatever was called below is left.
     pub fn left_for(&mut self, sp: u64) {
+        let ends = self
+            .interval_slot()
+            .is_some_and(|slot| slot < sp && sp - slot < ONE_STACK_BYTES);
         self.drop_frames_below(sp, Left::Seen);
+        if ends {
+            self.end_interval(now_ticks());
+        }
+    }
+
+    /// Where the return address of the open interval's call lies, if the interval is one call.
+    pub fn interval_slot(&self) -> Option<u64> {
+        if !self.interval.is_open() || self.root.is_null() || self.root >= self.top {
+            return None;
+        }
+        // SAFETY: a frame in flight of this thread's shadow stack.
+        let frame = unsafe { &*self.root };
+        (frame.start & Frame::INTERVAL != 0).then_some(frame.sp)
+    }
+
+    /// The open interval's call was left at `now`.
+    fn end_interval(&mut self, now: u64) {
+        if let Some(end) = self.on_left {
+            end(self, now);
+        }
     }
 
     /// Records a call in flight that was left at `now`. Nothing for intervals, void frames, and where nothing is recorded.

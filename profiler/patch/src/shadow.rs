@@ -32,6 +32,8 @@ pub const FRAMES_MAX: usize = 4096;
 pub const ORPHANS_MAX: usize = 1 << 16;
 /// With fewer orphans, a search for dead ones is not worth its cost.
 const SWEEP_MIN: u64 = 1024;
+/// The newest orphans, of which one may be an earlier call at the place of the next. Errors are thrown from few places.
+const RECENT: usize = 16;
 /// Slots that are looked at in one system call.
 const PEEKS: usize = 16;
 /// How often a thread with little room looks for dead orphans, in ticks (some tens of milliseconds).
@@ -68,7 +70,8 @@ pub struct Shadow {
     stashed: AtomicU64,
     /// Number of orphans from which dead ones are searched.
     sweep_at: u64,
-    sweeping: bool,
+    /// Orphans are moved or replaced: handlers of signals only append.
+    changing: bool,
     /// Not again before.
     sweep_ticks: u64,
     /// The frames; the first stays free for ever.
@@ -292,15 +295,21 @@ impl Shadow {
     pub(crate) unsafe fn stash(shadow: *mut Shadow, from: *mut Frame, to: *mut Frame) {
         // SAFETY: the caller's contract. Handlers of signals may do the same at any point.
         unsafe {
-            let mut frame = from;
+            let (mut frame, mut covers) = (from, false);
             while frame < to {
                 let mut left = *frame;
                 frame = frame.add(1);
-                if frame < to && (*frame).sp == left.sp && (*frame).ret == left.after {
+                let is_covered = frame < to && (*frame).sp == left.sp && (*frame).ret == left.after;
+                let in_chain = is_covered || covers;
+                covers = is_covered;
+                if is_covered {
                     left.start |= COVERED;
                 }
                 // Claimed by another thread, free, or of a hook that knows its return address.
                 if left.ret == 0 || left.sp == 0 || left.sp == u64::MAX {
+                    continue;
+                }
+                if !in_chain && Shadow::replace(shadow, &left) {
                     continue;
                 }
                 let index = counter::add(&(*shadow).stashed, 1) as usize;
@@ -315,6 +324,32 @@ impl Shadow {
             if (*shadow).stashed.load(Relaxed) >= (*shadow).sweep_at {
                 Shadow::sweep(shadow);
             }
+        }
+    }
+
+    /// Puts a frame into the place of a recent orphan with its slot and trampoline, of an earlier call, which cannot return any more. So
+    /// errors that are thrown again and again from one place leave one orphan. False if there is none.
+    unsafe fn replace(shadow: *mut Shadow, left: &Frame) -> bool {
+        // SAFETY: the caller owns it; a handler that comes in between only appends.
+        unsafe {
+            if core::mem::replace(&mut (*shadow).changing, true) {
+                return false;
+            }
+            let orphans = &raw mut (*shadow).orphans as *mut Frame;
+            let end = (*shadow).stashed.load(Relaxed) as usize;
+            let mut recent = (end.saturating_sub(RECENT)..end).rev();
+            let earlier = recent.find_map(|at| {
+                let orphan = orphans.add(at);
+                let is_it = (*orphan).sp == left.sp && (*orphan).after == left.after;
+                (is_it && (*orphan).start & COVERED == 0).then_some(orphan)
+            });
+            if let Some(earlier) = earlier {
+                (*earlier).ret = left.ret;
+                (*earlier).start = left.start;
+            }
+            compiler_fence(SeqCst);
+            (*shadow).changing = false;
+            earlier.is_some()
         }
     }
 
@@ -339,7 +374,7 @@ impl Shadow {
     unsafe fn sweep(shadow: *mut Shadow) {
         // SAFETY: the caller owns it; a handler that comes in between only appends.
         unsafe {
-            if core::mem::replace(&mut (*shadow).sweeping, true) {
+            if core::mem::replace(&mut (*shadow).changing, true) {
                 return;
             }
             let orphans = &raw mut (*shadow).orphans as *mut Frame;
@@ -374,7 +409,7 @@ impl Shadow {
             (*shadow).orphaned.end = orphans.add(kept);
             (*shadow).sweep_at = (2 * kept as u64).max(SWEEP_MIN);
             (*shadow).sweep_ticks = now_ticks() + SWEEP_PERIOD_TICKS;
-            (*shadow).sweeping = false;
+            (*shadow).changing = false;
         }
     }
 

@@ -136,6 +136,8 @@ pub struct Thread {
     pub dropped: u64,
     /// The frame of the call that is the interval, if it is one call.
     pub root: *mut Frame,
+    /// Ends that interval at this moment, ticks, since its call was left.
+    pub on_left: Option<fn(&mut Thread, u64)>,
     /// When to look for a ring again.
     pub retry_ticks: u64,
     /// State of the generator that chooses which intervals are recorded; 0: not seeded yet.

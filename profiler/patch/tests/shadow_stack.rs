@@ -237,6 +237,35 @@ fn no_return_address_is_lost() {
     .unwrap();
 }
 
+/// Errors that are thrown from one place again and again, whose slot is not used for anything else in between, leave room.
+#[test]
+fn errors_from_one_place_take_no_room() {
+    std::thread::spawn(|| {
+        let thread = thread::current();
+        assert!(thread.prepare());
+        let mut slots = [79u64; 8];
+        for i in 0..2 * ORPHANS_MAX as u64 {
+            let sp = &raw mut slots[i as usize % 8] as u64;
+            let frame = Frame {
+                ret: 1 + i,
+                sp,
+                start: 1 + i,
+                after: 79,
+            };
+            assert!(thread.push(frame), "no room for call {i}");
+            thread.left_for(sp + 8);
+        }
+        for (i, slot) in slots.iter().enumerate() {
+            let last = 1 + (2 * ORPHANS_MAX - 8 + i) as u64;
+            assert_eq!(recover(&raw const *slot as u64, 79), Some(last));
+            assert_eq!(recover(&raw const *slot as u64, 79), None);
+        }
+        thread.close();
+    })
+    .join()
+    .unwrap();
+}
+
 /// Parks a thousand more once the time has come to look which of the parked calls are dead.
 fn again(stacks: &mut [u64]) -> usize {
     let mut parked = 0;
