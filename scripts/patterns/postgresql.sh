@@ -43,6 +43,15 @@ ddl-queue)
     load repeat stall
     load as "$bin/pgbench" -n -S -c 6 -R 400 -T 600
     ;;
+roles)
+    start primary 5432
+    as "$bin/pgbench" -i -s 1 -q >/dev/null 2>&1
+    sql -c "create role app login; do \$\$ begin for i in 1..4000 loop execute format('create role r%s; grant r%s to app', i, i); end loop; end \$\$;
+        grant select on all tables in schema public to r4000; create role other; grant other to postgres"
+    change() { sql -c 'grant r1 to other; revoke r1 from other'; sleep 0.5; }
+    load repeat change
+    load as env PGUSER=app "$bin/pgbench" -n -S -c 4 -R 200 -T 600
+    ;;
 rows-idle)
     start primary 5432
     as "$bin/pgbench" -i -s 1 -q >/dev/null 2>&1

@@ -113,6 +113,19 @@ while True:
     load repeat tell
     clients 4
     ;;
+monitor)
+    start 1000
+    load python3 -c 'import select, socket, sys
+monitors = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(60)]
+for one in monitors:
+    one.sendall(b"MONITOR\r\n")
+while True:
+    for one in select.select(monitors, [], [])[0]:
+        one.recv(1 << 20)' "$port"
+    tell() { redis set "key:$RANDOM" "$(printf '%020000d' 1)"; sleep 0.02; }
+    load repeat tell
+    clients 4
+    ;;
 rehashing)
     # Just past a power of two: the table has doubled, and its keys move.
     start 2098000

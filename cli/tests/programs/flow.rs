@@ -1,7 +1,5 @@
 //! Control flow that leaves the ordinary way of call and return: what was run is counted, whole, and attributed to itself.
 
-use serde_json::Value;
-
 use super::expect::{Planted, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
     CHANGED, EVERY_INTERVAL, LEFT_EARLY, assert_complete, calls, discarded, measured, measured_all,

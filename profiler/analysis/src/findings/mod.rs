@@ -156,6 +156,9 @@ struct Builder<'a> {
     ticks_per_ns: f64,
 }
 
+/// The paths that a finding names have this part of its variance. A path that has none of it would hide what the others have in common.
+const PATHS_COVER: f64 = 0.95;
+
 impl Builder<'_> {
     fn finding(&self, at: usize) -> Finding {
         let ([function, caller], share, se) = self.partition.findings[at];
@@ -249,12 +252,15 @@ impl Builder<'_> {
     fn paths(&self, mut entered: Vec<u32>) -> Vec<String> {
         let share = |&node: &u32| self.tree.total.inclusive_latency_moment(node);
         entered.sort_by(|a, b| share(b).total_cmp(&share(a)));
-        let path = |node| self.tree.path(Part::Call(node));
-        entered
-            .into_iter()
-            .take(crate::findings::factors::PATHS_MAX)
-            .map(path)
-            .collect()
+        let total: f64 = entered.iter().map(share).sum();
+        let mut named = 0.0;
+        let path = |node| {
+            let is_left_out = named >= PATHS_COVER * total;
+            named += share(&node);
+            (!is_left_out).then(|| self.tree.path(Part::Call(node)))
+        };
+        let most = entered.into_iter().take(factors::PATHS_MAX);
+        most.map_while(path).collect()
     }
 
     /// The kind of the function, or else the kind of most of its time. Other threads' time has the kind of the wait.

@@ -60,7 +60,7 @@ pub struct Finding {
     pub seen_inside: Option<SeenInside>,
     /// The factors that belong to it; indices into [`crate::profile::Profile::factors`].
     pub factors: Vec<usize>,
-    /// Paths to the function, largest share first, at most [`crate::findings::factors::PATHS_MAX`].
+    /// Paths to the function that make up 95 % of the finding, largest share first, at most [`crate::findings::factors::PATHS_MAX`].
     pub paths: Vec<String>,
     /// Remedies, if its server is known; filled in by the crate that knows the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -89,6 +89,20 @@ fn several_sites_are_one_function() {
     near(profile.uncovered.share, 0.0);
 }
 
+/// acquire takes 40 n from its first site, and 1 or 2 from its second: less than a twentieth.
+#[test]
+fn a_path_that_explains_nothing_is_not_the_findings() {
+    let intervals: Vec<_> = (1..=4)
+        .map(|n| vec![call(F, [leaf(G2, 40 * n), leaf(AGAIN, 1 + n % 2)])])
+        .collect();
+    let profile = analysed(&intervals).profile(&sites_of_findings(), &options());
+    assert_eq!(headlines(&profile), ["acquire called by flush"]);
+    assert_eq!(
+        profile.findings[0].paths,
+        ["root > flush [root+0x1] > acquire [flush+0x2]"]
+    );
+}
+
 /// Forty functions below f take n ticks each: 1/40 of the variance, too little alone. What falls to f is its finding.
 #[test]
 fn small_calls_fall_to_their_caller() {
