@@ -163,7 +163,7 @@ pub fn message(event: &Event<'_>) -> Option<String> {
         Event::Hooked { seconds } => {
             format!("profiling (the first process was ready after {seconds:.1} s)")
         }
-        Event::Passing(error) => format!("{error}; waiting for another program"),
+        Event::Passing(error) => format!("waiting for a program that has the interval: {error}"),
         Event::Ranking {
             profile,
             next,
