@@ -453,7 +453,7 @@ mod tests {
         let finding = |function: &str, kind| Finding {
             function: function.to_owned(),
             kind,
-            paths: vec![format!("request > proxy_run_scheme_handler > {function}")],
+            paths: vec![format!("request > proxy_run_scheme_handler > {function}").into()],
             ..Finding::default()
         };
         let name = |finding: &Finding| {

@@ -118,7 +118,7 @@ fn findings_of(pattern: &Pattern) -> Vec<Profile> {
     let within = |function: &String| {
         let outer = pattern.within.first();
         let path = outer.map(|outer| format!("statement > {outer} > {function}"));
-        path.into_iter().collect()
+        path.into_iter().map(Into::into).collect()
     };
     let mut found = Vec::new();
     let functions = match pattern.functions.is_empty() {
@@ -187,7 +187,7 @@ fn a_special_pattern_on_the_path_is_said_before_a_general_one() {
     let means = |path: &str| {
         let finding = Finding {
             function: "ExecAgg".into(),
-            paths: vec![path.to_owned()],
+            paths: vec![path.into()],
             ..Finding::default()
         };
         of("postgres", finding).means.unwrap()

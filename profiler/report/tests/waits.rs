@@ -17,6 +17,7 @@ const PROBED: u64 = 1 << 1 | 1;
 fn sites() -> SiteTable {
     let site = |callee: &str, site: &str, kind| Site {
         callee: callee.into(),
+        caller: site.split('+').next().unwrap().into(),
         site: site.into(),
         kind,
         ..Site::default()

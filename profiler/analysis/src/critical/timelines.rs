@@ -121,7 +121,7 @@ fn timeline(tree: &VarianceTree<'_>, inputs: &Inputs<'_>, pick: Pick, kept: &Exe
             path: tree.path(part),
             within: match above {
                 ROOT => String::new(),
-                above => tree.names().step(above),
+                above => tree.names().step(above).to_string(),
             },
         });
     }

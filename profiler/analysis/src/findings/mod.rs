@@ -13,6 +13,7 @@
 //!
 //! Large negative covariances are [`Trade`]s. They are listed separately from the findings.
 
+pub mod call_path;
 pub(crate) mod causes;
 pub mod cohorts;
 pub mod factors;
@@ -27,6 +28,7 @@ pub mod warnings;
 
 use std::collections::BTreeMap;
 
+use crate::findings::call_path::CallPath;
 use crate::findings::factors::Ranked;
 use crate::intervals::classes::{ClassSums, ClassTable};
 use crate::rounds::other_rounds::Elsewhere;
@@ -249,7 +251,7 @@ impl Builder<'_> {
         nodes.iter().copied().filter(enters).collect()
     }
 
-    fn paths(&self, mut entered: Vec<u32>) -> Vec<String> {
+    fn paths(&self, mut entered: Vec<u32>) -> Vec<CallPath> {
         let share = |&node: &u32| self.tree.total.inclusive_latency_moment(node);
         entered.sort_by(|a, b| share(b).total_cmp(&share(a)));
         let total: f64 = entered.iter().map(share).sum();
@@ -257,7 +259,7 @@ impl Builder<'_> {
         let path = |node| {
             let is_left_out = named >= PATHS_COVER * total;
             named += share(&node);
-            (!is_left_out).then(|| self.tree.path(Part::Call(node)))
+            (!is_left_out).then(|| self.tree.call_path(node))
         };
         let most = entered.into_iter().take(factors::PATHS_MAX);
         most.map_while(path).collect()

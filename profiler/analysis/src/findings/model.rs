@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::findings::call_path::CallPath;
 use crate::sites::Kind;
 use crate::slow::model::SeenInside;
 
@@ -61,7 +62,7 @@ pub struct Finding {
     /// The factors that belong to it; indices into [`crate::profile::Profile::factors`].
     pub factors: Vec<usize>,
     /// Paths to the function that make up 95 % of the finding, largest share first, at most [`crate::findings::factors::PATHS_MAX`].
-    pub paths: Vec<String>,
+    pub paths: Vec<CallPath>,
     /// Remedies, if its server is known; filled in by the crate that knows the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,

@@ -246,8 +246,8 @@ fn finding_of(findings: &[Finding], tree: &VarianceTree<'_>, wait: u32) -> Optio
     let nearest = found.min().map(|(_, at)| at);
     // What was not timed in the profile's rounds may have been in that of the slow interval, or a function above it.
     let is_seen = |finding: &Finding| {
-        let mut functions = finding.paths.iter().flat_map(|path| path.split(" > "));
-        finding.seen_only && functions.any(|name| Some(name) == path.get(1).map(String::as_str))
+        let mut functions = finding.paths.iter().flat_map(|path| &path.0);
+        finding.seen_only && functions.any(|step| Some(&step.function) == path.get(1))
     };
     nearest.or_else(|| findings.iter().position(is_seen))
 }

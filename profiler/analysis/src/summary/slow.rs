@@ -2,6 +2,7 @@
 //! become a separate finding where the profile does not explain them.
 
 use crate::findings::Finding;
+use crate::findings::call_path::{CallPath, Step};
 use crate::findings::plumbing::is_plumbing;
 use crate::profile::Profile;
 use crate::sites::{Kind, is_unnamed};
@@ -118,7 +119,7 @@ fn finding(common: &SlowPath, of_stacks: u64) -> Option<Finding> {
             intervals: common.intervals,
             of_stacks,
         }),
-        paths: vec![common.functions.join(" > ")],
+        paths: vec![CallPath(common.functions.iter().map(Step::of).collect())],
         ..Finding::default()
     })
 }

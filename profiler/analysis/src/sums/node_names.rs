@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::findings::call_path::{CallPath, Step};
 use crate::intervals::classes::ClassTable;
 use crate::sites::{Function, INDIRECT, Site, SiteTable, is_unnamed};
 use crate::sums::paths::{PROBES, Paths, ROOT};
@@ -53,8 +54,8 @@ impl<'a> NodeNames<'a> {
     /// The function that a probe calls, with its call site where it has one: `f [g+0x10]`.
     pub fn call_with_site(&self, probe: u32) -> String {
         match self.sites.sites.get(probe as usize) {
-            Some(site) if !site.site.is_empty() => format!("{} [{}]", site.callee, site.site),
-            _ => self.callee(probe),
+            Some(site) => Step::at(site).to_string(),
+            None => self.callee(probe),
         }
     }
 
@@ -95,20 +96,23 @@ impl<'a> NodeNames<'a> {
 
     /// Path from the root: `root > f [f+0x10] > g [g+0x2f]`.
     pub fn path(&self, node: u32) -> String {
-        match node {
-            ROOT => self.call(ROOT),
-            _ => {
-                let above = self.path(self.paths.get(node).parent);
-                format!("{above} > {}", self.step(node))
-            }
-        }
+        self.call_path(node).to_string()
+    }
+
+    /// The same as steps.
+    pub(crate) fn call_path(&self, node: u32) -> CallPath {
+        let above = |&at: &u32| (at != ROOT).then(|| self.paths.get(at).parent);
+        let up = std::iter::successors(Some(node), above);
+        let mut steps: Vec<Step> = up.map(|at| self.step(at)).collect();
+        steps.reverse();
+        CallPath(steps)
     }
 
     /// The last step of a node's path.
-    pub(crate) fn step(&self, node: u32) -> String {
-        match self.paths.get(node).probe {
-            Some(probe) => self.call_with_site(probe),
-            None => self.call(node),
+    pub(crate) fn step(&self, node: u32) -> Step {
+        match self.site(node) {
+            Some(site) => Step::at(site),
+            None => Step::of(self.call(node)),
         }
     }
 

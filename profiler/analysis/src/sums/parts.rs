@@ -2,6 +2,7 @@
 //! 2.3.2.1, equation 2.1). Its variance is the sum of their variances and covariances (equation 2.2).
 
 use crate::critical::states::State;
+use crate::findings::call_path::CallPath;
 use crate::findings::not_opened::NotOpened;
 use crate::sites::{Function, Kind, Site};
 use crate::sums::Sums;
@@ -258,6 +259,11 @@ impl<'a> VarianceTree<'a> {
         }
     }
 
+    /// A node's path, as steps.
+    pub(crate) fn call_path(&self, node: u32) -> CallPath {
+        self.names.call_path(node)
+    }
+
     /// Path of two parts of one node, in order of name: `root > f [f+0x10] > {body of f, g [f+0x2f]}`.
     pub(crate) fn pair_path(&self, a: Part, b: Part) -> String {
         let above = match a {
@@ -265,7 +271,7 @@ impl<'a> VarianceTree<'a> {
             Part::Call(node) => self.paths.get(node).parent,
         };
         let step = |part| match part {
-            Part::Call(node) => self.names.step(node),
+            Part::Call(node) => self.names.step(node).to_string(),
             Part::Body(_) => self.name(part),
         };
         let (a, b) = (step(a), step(b));

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::critical::streams::{G, LOCK, UNLOCK, following, run, stream, table};
 use super::trace::*;
 use crate::Options;
+use crate::findings::call_path::CallPath;
 use crate::findings::cohorts::Difference;
 use crate::profile::Profile;
 
@@ -50,7 +51,9 @@ fn a_chain_is_one_finding() {
     near(finding.calls_mean, 1.0);
     assert_eq!(
         finding.paths,
-        ["root > flush [root+0x1] > acquire [flush+0x2]"]
+        [CallPath::from(
+            "root > flush [root+0x1] > acquire [flush+0x2]"
+        )]
     );
     assert!(!finding.spread && finding.classes.is_empty());
     near(profile.uncovered.share, 16.0 / 416.0);
@@ -99,7 +102,9 @@ fn a_path_that_explains_nothing_is_not_the_findings() {
     assert_eq!(headlines(&profile), ["acquire called by flush"]);
     assert_eq!(
         profile.findings[0].paths,
-        ["root > flush [root+0x1] > acquire [flush+0x2]"]
+        [CallPath::from(
+            "root > flush [root+0x1] > acquire [flush+0x2]"
+        )]
     );
 }
 

@@ -2,6 +2,7 @@
 //! that the known one calls; or not as deep, and stacks or another round show the known one inside.
 
 use evenkeel_analysis::findings::Finding;
+use evenkeel_analysis::findings::call_path::{CallPath, Step};
 use evenkeel_analysis::findings::plumbing::base;
 use evenkeel_analysis::sites::Kind;
 use evenkeel_analysis::slow::model::SeenInside;
@@ -28,11 +29,13 @@ pub(super) fn others(finding: &Finding) -> impl Iterator<Item = Finding> {
 }
 
 /// The finding's paths, with the functions inside of it up to one of them.
-fn paths_to_inside(finding: &Finding, at: usize) -> Vec<String> {
-    let functions: Vec<String> = inside(finding).into_iter().map(|(name, _)| name).collect();
-    let inside = functions[..=at].join(" > ");
-    let paths = finding.paths.iter();
-    paths.map(|path| format!("{path} > {inside}")).collect()
+fn paths_to_inside(finding: &Finding, at: usize) -> Vec<CallPath> {
+    let inside: Vec<Step> = inside(finding)
+        .into_iter()
+        .map(|(name, _)| Step::of(name))
+        .collect();
+    let whole = |path: &CallPath| CallPath([&path.0[..], &inside[..=at]].concat());
+    finding.paths.iter().map(whole).collect()
 }
 
 /// The functions inside of it, with their callers, outermost first.
@@ -65,7 +68,7 @@ fn callers(finding: &Finding) -> Vec<(String, Option<String>)> {
             | Kind::Body
             | Kind::NotOpened
     );
-    let mut paths = finding.paths.iter().map(|path| steps(path));
+    let mut paths = finding.paths.iter().map(steps);
     let Some(first) = paths.next().filter(|_| is_of_callers) else {
         return Vec::new();
     };
@@ -80,27 +83,22 @@ fn callers(finding: &Finding) -> Vec<(String, Option<String>)> {
 /// of the finding for sure.
 pub(super) fn is_within(finding: &Finding, functions: &[String]) -> bool {
     let is_known = |name: &str| functions.iter().any(|known| known == base(name));
-    let has = |path: &String| {
-        let mut names = steps(path).into_iter().chain(sites(path));
-        names.any(is_known)
+    let has = |path: &CallPath| {
+        let below = path.0.iter().skip(1);
+        let mut names = below.flat_map(|step| {
+            let caller = step.site.as_ref().map(|site| &site.caller);
+            [&step.function].into_iter().chain(caller)
+        });
+        names.any(|name| is_known(name))
     };
     let is_on_paths = !finding.paths.is_empty() && finding.paths.iter().all(has);
     is_on_paths || inside(finding).iter().any(|(name, _)| is_known(name))
 }
 
-/// The functions that have the calls of a path's steps: the search may have left them out as steps.
-fn sites(path: &str) -> impl Iterator<Item = &str> {
-    let steps = path.split(" > ").skip(1);
-    let sites = steps.filter_map(|step| step.split_once(" [")?.1.split_once("+0x"));
-    sites.map(|(function, _)| function)
-}
-
-/// The functions of a path, outermost first, without the interval and without the places of their calls.
-fn steps(path: &str) -> Vec<&str> {
-    let steps = path.split(" > ").skip(1);
-    steps
-        .map(|step| step.split(" [").next().unwrap_or(step))
-        .collect()
+/// The functions of a path, outermost first, without the interval.
+fn steps(path: &CallPath) -> Vec<&str> {
+    let below = path.0.iter().skip(1);
+    below.map(|step| step.function.as_str()).collect()
 }
 
 #[cfg(test)]
@@ -116,8 +114,8 @@ mod tests {
         let finding = Finding {
             function: "insert".to_owned(),
             paths: vec![
-                "statement > run [a+0x1] > cleanup [b+0x2] > insert [c+0x3]".to_owned(),
-                "statement > start > cleanup > insert".to_owned(),
+                "statement > run [a+0x1] > cleanup [b+0x2] > insert [c+0x3]".into(),
+                "statement > start > cleanup > insert".into(),
             ],
             seen_inside: Some(SeenInside {
                 functions: vec!["find".to_owned(), "lock".to_owned()],
@@ -139,7 +137,7 @@ mod tests {
     fn within_is_on_every_path() {
         let finding = Finding {
             paths: ["a > ~check [0x1] > scan", "a > check(int) > read > scan"]
-                .map(str::to_owned)
+                .map(CallPath::from)
                 .to_vec(),
             ..Finding::default()
         };
@@ -148,12 +146,12 @@ mod tests {
         assert!(!within("read") && !within("a"));
         assert!(!is_within(&Finding::default(), &["check".to_owned()]));
         let called = Finding {
-            paths: vec!["a > run > (indirect) [table::count(int)+0x1f] > wait".to_owned()],
+            paths: vec!["a > run > (indirect) [table::count(int)+0x1f] > wait".into()],
             ..Finding::default()
         };
         assert!(is_within(&called, &["table::count".to_owned()]));
         let shown = Finding {
-            paths: vec!["a > run".to_owned()],
+            paths: vec!["a > run".into()],
             seen_inside: Some(SeenInside {
                 functions: vec!["check".to_owned(), "scan".to_owned()],
                 stacks: 5,
@@ -175,7 +173,7 @@ mod tests {
         let finding = Finding {
             function: "runnable".to_owned(),
             kind: Kind::Preempted,
-            paths: vec!["statement > plan > runnable".to_owned()],
+            paths: vec!["statement > plan > runnable".into()],
             ..Finding::default()
         };
         assert!(names(&finding).is_empty());

@@ -91,7 +91,13 @@ fn finding(finding: &mut Finding) {
     clean(&mut finding.headline);
     clean(&mut finding.function);
     finding.called_by.iter_mut().for_each(clean);
-    finding.paths.iter_mut().for_each(clean);
+    for step in finding.paths.iter_mut().flat_map(|path| &mut path.0) {
+        clean(&mut step.function);
+        if let Some(site) = &mut step.site {
+            clean(&mut site.caller);
+            clean(&mut site.place);
+        }
+    }
     let timed = finding.timed_inside.iter_mut();
     timed
         .flat_map(|inside| &mut inside.functions)
