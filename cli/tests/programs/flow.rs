@@ -27,7 +27,7 @@ fn errors_that_leave_the_interval_by_longjmp() {
 #[test]
 fn errors_that_leave_the_interval_by_an_exception() {
     let (profile, intervals) = measured_all("exceptions", "handle_request", 8_000);
-    // A quarter is left by the exception, behind the call in which it is thrown.
+    // A quarter is left by the exception, after the call that throws it.
     assert_complete(&profile, intervals);
     let outer = calls(&named(&profile, "outer"));
     assert!((outer - 1.0).abs() < 0.01, "{outer}: {profile:#}");

@@ -22,7 +22,7 @@ use crate::frame::{Frame, Left};
 use crate::thread::Thread;
 
 /// How far above an interval's call `longjmp` may lead to leave it for certain: the function that catches an error is seldom far. A
-/// longer way may lead to another stack, and a coroutine's interval goes on later.
+/// longer way may lead to another stack, and a coroutine's interval continues later.
 const ONE_STACK_BYTES: u64 = 64 << 10;
 
 impl Thread {

@@ -13,7 +13,7 @@ use crate::kernel;
 
 /// With fewer orphans, a search for dead ones is not worth its cost.
 pub(super) const SWEEP_MIN: u64 = 1024;
-/// The newest orphans, of which one may be an earlier call at the place of the next. Errors are thrown from few places.
+/// How many of the newest orphans may be earlier calls at the place of the next one. Errors are thrown from few places.
 const RECENT: usize = 16;
 /// Slots that are looked at in one system call.
 const PEEKS: usize = 16;

@@ -1,8 +1,8 @@
 // Errors leave the interval by a jump that calls no function of the C library.
 // build: gcc -O1 -g unseen.c
 //
-// Interval: handle_statement > fetch_row. Two of four intervals are left from fetch_row by __builtin_longjmp, which is compiled to a
-// few instructions; so is what OCaml's and other languages' exceptions do. fetch_row takes 20,000 ticks before it fails or returns.
+// Interval: handle_statement > fetch_row. Two of four intervals are left from fetch_row by __builtin_longjmp: a few instructions and
+// no call. Exceptions of OCaml are of this kind. fetch_row takes 20,000 ticks before it fails or returns.
 #include "spin.h"
 
 static void *top[5];
