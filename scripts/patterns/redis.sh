@@ -37,6 +37,21 @@ while True:
     time.sleep(0.002)' "$port"
 }
 
+# Connections that send one command and read all that comes.
+listeners() { # NUMBER COMMAND
+    load python3 -c 'import select, socket, sys
+port, number, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+poll, connections = select.poll(), {}
+for _ in range(number):
+    one = socket.create_connection(("127.0.0.1", port))
+    one.sendall(command.encode() + b"\r\n")
+    connections[one.fileno()] = one
+    poll.register(one, select.POLLIN)
+while True:
+    for number, _ in poll.poll():
+        connections[number].recv(1 << 20)' "$port" "$@"
+}
+
 case $problem in
 keys)
     start 400000
@@ -102,26 +117,14 @@ eviction)
     ;;
 publish)
     start 1000
-    load python3 -c 'import socket, sys, time
-subscribers = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(800)]
-for one in subscribers:
-    one.sendall(b"SUBSCRIBE news\r\n")
-while True:
-    for one in subscribers:
-        one.recv(65536)' "$port"
+    listeners 800 'SUBSCRIBE news'
     tell() { redis publish news "$(printf '%02000d' 1)"; sleep 0.1; }
     load repeat tell
     clients 4
     ;;
 monitor)
     start 1000
-    load python3 -c 'import select, socket, sys
-monitors = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(60)]
-for one in monitors:
-    one.sendall(b"MONITOR\r\n")
-while True:
-    for one in select.select(monitors, [], [])[0]:
-        one.recv(1 << 20)' "$port"
+    listeners 60 MONITOR
     tell() { redis set "key:$RANDOM" "$(printf '%020000d' 1)"; sleep 0.02; }
     load repeat tell
     clients 4

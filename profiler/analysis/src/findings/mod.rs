@@ -159,6 +159,7 @@ struct Builder<'a> {
 }
 
 /// The paths that a finding names have this part of its variance. A path that has none of it would hide what the others have in common.
+/// A finding that evens the latency out names all.
 const PATHS_COVER: f64 = 0.95;
 
 impl Builder<'_> {
@@ -257,7 +258,7 @@ impl Builder<'_> {
         let total: f64 = entered.iter().map(share).sum();
         let mut named = 0.0;
         let path = |node| {
-            let is_left_out = named >= PATHS_COVER * total;
+            let is_left_out = total > 0.0 && named >= PATHS_COVER * total;
             named += share(&node);
             (!is_left_out).then(|| self.tree.call_path(node))
         };

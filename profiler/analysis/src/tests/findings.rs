@@ -108,6 +108,20 @@ fn a_path_that_explains_nothing_is_not_the_findings() {
     );
 }
 
+/// flush takes 10 n, plan 100 - 5 n: the shares are 2 and -1. What evens the latency out has a path, too.
+#[test]
+fn a_negative_finding_has_its_path() {
+    let interval = |n: u64| vec![leaf(F, 10 * n), leaf(OTHER, 100 - 5 * n)];
+    let profile = analysed(&[1, 2, 3, 4].map(interval)).profile(&sites_of_findings(), &options());
+    let of = |headline: &str| {
+        let mut findings = profile.findings.iter();
+        findings.find(|it| it.headline == headline).unwrap()
+    };
+    near(of("flush").share, 2.0);
+    near(of("plan").share, -1.0);
+    assert_eq!(of("plan").paths, [CallPath::from("root > plan [root+0x4]")]);
+}
+
 /// Forty functions below f take n ticks each: 1/40 of the variance, too little alone. What falls to f is its finding.
 #[test]
 fn small_calls_fall_to_their_caller() {

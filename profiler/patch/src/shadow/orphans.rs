@@ -80,7 +80,7 @@ impl Shadow {
     }
 
     /// Puts a frame into the place of a recent orphan with its slot and trampoline, of an earlier call, which cannot return any more. So
-    /// errors that are thrown again and again from one place leave one orphan. False if there is none.
+    /// errors that are thrown again and again from one place leave one orphan. Returns whether it did so.
     unsafe fn replace(shadow: *mut Shadow, left: &Frame) -> bool {
         // SAFETY: the caller owns it; a handler that comes in between only appends.
         unsafe {
