@@ -22,6 +22,18 @@ fn errors_that_leave_the_interval_by_longjmp() {
     assert!((calls(&rows) - 1.5).abs() < 0.01, "{:#}", profile["tree"]);
     let ticks = rows.iter().map(|row| number(row, "mean_ns")).sum::<f64>() * ticks_per_ns();
     assert!(ticks > 0.95 * 30e3, "{ticks}");
+    assert!(
+        (failed(&profile) - 0.5).abs() < 0.01,
+        "{:#}",
+        profile["classes"]
+    );
+}
+
+/// The part of the intervals whose class says that they failed.
+fn failed(profile: &serde_json::Value) -> f64 {
+    let classes = profile["classes"]["classes"].as_array().expect("classes");
+    let failed = classes.iter().find(|class| class["name"] == "(error)");
+    number(failed.expect("some failed"), "intervals") / number(profile, "intervals")
 }
 
 #[test]
@@ -32,6 +44,11 @@ fn errors_that_leave_the_interval_by_an_exception() {
     let outer = calls(&named(&profile, "outer"));
     assert!((outer - 1.0).abs() < 0.01, "{outer}: {profile:#}");
     assert!(number(&profile, "mean_ns") * ticks_per_ns() > 0.95 * 20e3);
+    assert!(
+        (failed(&profile) - 0.25).abs() < 0.01,
+        "{:#}",
+        profile["classes"]
+    );
 }
 
 /// A jump to another stack may come back. The quarter of the intervals that make one do not end there: they are left out, and the

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use crate::locked_memory;
 use evenkeel_wire as wire;
-use wire::{Control, Displaced, Module, Probe, RingHeader, StackCopy, Waiters};
+use wire::{Control, Displaced, Module, ModuleTable, Probe, RingHeader, StackCopy, Waiters};
 
 static BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
@@ -147,11 +147,17 @@ impl Arena {
         unsafe { self.base.add(wire::WAITERS_AT).cast() }
     }
 
+    /// The files that processes of the target have mapped.
+    pub fn module_table(self) -> ModuleTable<'static> {
+        // SAFETY: the layout of `wire`.
+        unsafe { ModuleTable::new(self.control(), self.base.add(wire::MODULES_AT).cast()) }
+    }
+
     /// Entry `index` of the module table.
-    pub fn module(self, index: usize) -> *mut Module {
+    pub fn module(self, index: usize) -> &'static Module {
         debug_assert!(index < wire::MODULES_MAX);
-        // SAFETY: inside the mapping.
-        unsafe { self.base.add(wire::MODULES_AT).cast::<Module>().add(index) }
+        // SAFETY: inside the mapping. The index is of a complete entry, which changes in atomic fields only.
+        unsafe { &*self.base.add(wire::MODULES_AT).cast::<Module>().add(index) }
     }
 
     /// The probes that may be looked at.

@@ -60,7 +60,7 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
         return false;
     }
     thread.root = thread.top;
-    thread.on_left = Some(finish);
+    thread.on_left = Some(|thread, now| end(thread, now, true));
     if !push(thread, registers, after, now_ticks() | Frame::INTERVAL) {
         end_recording(thread);
         return false;
@@ -303,6 +303,11 @@ pub fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
 
 /// Ends the open interval.
 pub fn finish(thread: &mut Thread, now: u64) {
+    end(thread, now, false);
+}
+
+/// The same. `left`: an exception, `longjmp` or the end of the thread leaves the interval's call.
+fn end(thread: &mut Thread, now: u64, left: bool) {
     let (was_recorded, was_probed) = (thread.interval.is_recorded(), thread.active != 0);
     rings::note_end(thread);
     end_recording(thread);
@@ -344,7 +349,7 @@ pub fn finish(thread: &mut Thread, now: u64) {
     // Last, as it may have been a marker that was dropped; and without it no end: the next beginning then reports it.
     let dropped = rings::dropped(thread).wrapping_sub(thread.dropped);
     if dropped == 0 || rings::write(thread, Record::gap(now, dropped)) {
-        let end = Record::end_of_interval(now, code_state::applied(), keep);
+        let end = Record::end_of_interval(now, code_state::applied(), keep, left);
         rings::write(thread, end);
     }
     rings::publish_all(thread);

@@ -4,10 +4,11 @@ use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_patch::LoadedModule;
-use evenkeel_wire::control::{FOREIGN_SESSION, path_hash};
-use evenkeel_wire::{Fixed, MODULES_MAX, Module, ModuleState, now_ticks};
+use evenkeel_wire::module_table::File;
+use evenkeel_wire::{Fixed, MODULES_MAX};
 
 use crate::arena::Arena;
+use crate::verdict::nap;
 use crate::{loader, maps};
 
 /// Modules of one process; further ones are not seen.
@@ -82,8 +83,7 @@ impl Modules {
     /// Whether one of them is such that the process' code may not be changed for this reason.
     pub fn has(&self, arena: Arena, why: Fixed) -> bool {
         self.list().iter().any(|module| {
-            // SAFETY: entries of loaded modules are complete.
-            let module = unsafe { &*arena.module(module.index as usize) };
+            let module = arena.module(module.index as usize);
             module.fixed.load(Acquire) == why as u32
         })
     }
@@ -160,10 +160,7 @@ impl Pass<'_> {
         };
         let before = &self.modules.fresh[..self.len];
         if before.iter().any(|module| module.index as usize == index) {
-            // SAFETY: entries of loaded modules are complete.
-            unsafe { &*self.arena.module(index) }
-                .twice
-                .store(1, Relaxed);
+            self.arena.module(index).twice.store(1, Relaxed);
         }
         self.modules.fresh[self.len] = LoadedModule {
             index: index as u32,
@@ -318,76 +315,15 @@ fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
 
 /// The table index of a file, which is announced if nobody has. `None` when the table is full.
 fn announce(arena: Arena, seen: &Seen<'_>) -> Option<usize> {
-    let control = arena.control();
-    let hash = path_hash(seen.path);
-    lock(control);
-    let len = control.modules.load(Acquire) as usize;
-    let known = (0..len).find(|&index| {
-        // SAFETY: entries below the count are complete.
-        let module = unsafe { &*arena.module(index) };
-        match (seen.build_id, module.build_id()) {
-            (Some(wanted), Some(present)) => wanted == present,
-            (None, None) => module.path_hash == hash,
-            _ => false,
-        }
-    });
-    let index = known.or_else(|| {
-        (len < MODULES_MAX).then(|| {
-            // SAFETY: the entry beyond the count is ours while we hold the lock.
-            write(unsafe { &mut *arena.module(len) }, seen, hash);
-            control.modules.store(len as u32 + 1, Release);
-            len
-        })
-    });
-    control.modules_owner.store(0, Release);
-    if let (Some(index), true) = (index, seen.executable) {
-        // SAFETY: complete.
-        unsafe { (*arena.module(index)).executable.store(1, Release) };
+    let file = File {
+        path: seen.path,
+        build_id: seen.build_id,
+        // SAFETY: no arguments.
+        pid: unsafe { libc::getpid() } as u32,
+    };
+    let index = arena.module_table().enter(&file, nap)?;
+    if seen.executable {
+        arena.module(index).executable.store(1, Release);
     }
-    index
-}
-
-fn write(module: &mut Module, seen: &Seen<'_>, hash: u64) {
-    if let Some(id) = seen.build_id {
-        module.build_id[..id.len()].copy_from_slice(id);
-        module.build_id_len = id.len() as u32;
-    }
-    let len = seen.path.len().min(module.path.len());
-    module.path[..len].copy_from_slice(&seen.path[..len]);
-    module.path_len = len as u32;
-    module.path_hash = hash;
-    // SAFETY: no arguments.
-    module.pid = unsafe { libc::getpid() } as u32;
-    module.state.store(ModuleState::Announced as u32, Release);
-}
-
-fn is_gone(control: &evenkeel_wire::Control, process: i32) -> bool {
-    if process == FOREIGN_SESSION {
-        return now_ticks() > control.lease_ticks.load(Relaxed);
-    }
-    // SAFETY: signal 0 only asks; errno is restored at the boundary. Another user's process answers EPERM.
-    unsafe { libc::kill(process, 0) != 0 && *libc::__errno_location() == libc::ESRCH }
-}
-
-/// Held for microseconds; taken over from a process that died with it.
-fn lock(control: &evenkeel_wire::Control) {
-    // SAFETY: no arguments.
-    let own = unsafe { libc::getpid() };
-    loop {
-        match control
-            .modules_owner
-            .compare_exchange(0, own, Acquire, Relaxed)
-        {
-            Ok(_) => return,
-            Err(owner) if is_gone(control, owner) => {
-                let _ = control
-                    .modules_owner
-                    .compare_exchange(owner, 0, Relaxed, Relaxed);
-            }
-            // SAFETY: no arguments.
-            Err(_) => unsafe {
-                libc::sched_yield();
-            },
-        }
-    }
+    Some(index)
 }

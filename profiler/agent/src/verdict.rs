@@ -18,8 +18,7 @@ pub fn is_over(arena: Arena, now: u64) -> bool {
 /// Waits for the session to judge a module. The session answers within milliseconds the first time and has the answer
 /// ready for every further process. For a session that died, the lease runs out. Gives up after this many `naps`.
 pub fn verdict(arena: Arena, index: usize, naps: u32) -> u32 {
-    // SAFETY: an announced entry of the table.
-    let module = unsafe { &*arena.module(index) };
+    let module = arena.module(index);
     for _ in 0..naps {
         let state = module.state.load(Acquire);
         if state == ModuleState::Wanted as u32 || state == ModuleState::Ignored as u32 {

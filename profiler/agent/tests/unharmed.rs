@@ -12,6 +12,16 @@ fn alone(name: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// A process that was killed while it added to the table of modules holds nobody up for good.
+#[test]
+fn a_table_that_a_killed_process_holds() {
+    let how = How {
+        table_held: true,
+        ..How::default()
+    };
+    assert_eq!(run("unharmed", &how).stdout(), alone("unharmed"));
+}
+
 #[test]
 fn everything_around_waiting() {
     let expected = alone("unharmed");

@@ -23,7 +23,7 @@
 //! let mut analysis = Analysis::new(ProbeCost::default());
 //! analysis.begin_round(1, 1);
 //! let begin = Event::Begin { at: 100, stamp: Stamp { generation: 1, probed: true } };
-//! let end = Event::End { at: 180, keep: KeepRate::ALL, generation: 1, open: &[] };
+//! let end = Event::End { at: 180, keep: KeepRate::ALL, generation: 1, left: false, open: &[] };
 //! let call = Record::new(110, 50, 0);
 //! let records: Vec<Record> = begin.records().chain([call]).chain(end.records()).collect();
 //! analysis.push(7, &records);

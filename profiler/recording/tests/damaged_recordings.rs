@@ -61,6 +61,7 @@ fn interval(at: u64, number: u64) -> Vec<Record> {
     let end = Event::End {
         at: at + 500,
         keep: KeepRate::ALL,
+        left: false,
         generation: 1,
         open: &[],
     };

@@ -11,7 +11,7 @@ use evenkeel_wire as wire;
 use rustix::fs::{FallocateFlags, MemfdFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use wire::ring::{RING_BYTES, RING_SLACK_BYTES};
-use wire::{Control, Displaced, Module, Probe, RingHeader, RingState, StackCopy};
+use wire::{Control, Displaced, Module, ModuleTable, Probe, RingHeader, RingState, StackCopy};
 
 /// Rings added at a time.
 const RINGS_STEP: usize = 16;
@@ -104,18 +104,6 @@ impl Arena {
         path.starts_with("/memfd:evenkeel ")
     }
 
-    /// Appends to the module table, whose owner the session is. `None` when it is full.
-    pub fn add_module(&mut self, fill: impl FnOnce(&mut Module)) -> Option<usize> {
-        let index = self.control().modules.load(Acquire) as usize;
-        if index >= wire::MODULES_MAX {
-            return None;
-        }
-        // SAFETY: nobody looks at entries beyond the count, and the caller holds the table.
-        fill(unsafe { &mut *self.base.add(wire::MODULES_AT).cast::<Module>().add(index) });
-        self.control().modules.store(index as u32 + 1, Release);
-        Some(index)
-    }
-
     /// The value of [`wire::ARENA_VARIABLE`] for the target.
     pub fn variable(&self) -> String {
         format!(
@@ -151,11 +139,15 @@ impl Arena {
         Ok(ControlPage { base: base.cast() })
     }
 
-    /// Entries of the module table that agents have completed.
+    /// The files that processes of the target have mapped.
+    pub fn module_table(&self) -> ModuleTable<'_> {
+        // SAFETY: the layout of `wire`.
+        unsafe { ModuleTable::new(self.control(), self.base.add(wire::MODULES_AT).cast()) }
+    }
+
+    /// Entries of the module table that are complete.
     pub fn modules(&self) -> &[Module] {
-        let len = (self.control().modules.load(Acquire) as usize).min(wire::MODULES_MAX);
-        // SAFETY: agents complete an entry before they raise the count, and change only atomic fields since.
-        unsafe { std::slice::from_raw_parts(self.base.add(wire::MODULES_AT).cast(), len) }
+        self.module_table().modules()
     }
 
     /// Copies of stacks that agents made.

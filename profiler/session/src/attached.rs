@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_attach::process::Image;
 use evenkeel_attach::{AgentFile, Injected, Loaded, Refused, State, namespace, process};
-use evenkeel_wire::control::{FOREIGN_SESSION, path_hash};
-use evenkeel_wire::{Module, ModuleState};
+use evenkeel_wire::module_table::File;
 
 use crate::agent::Agent;
 use crate::arena::Arena;
@@ -294,73 +293,12 @@ pub fn announce(arena: &mut Arena, pid: i32) -> Result<Option<usize>, Refused> {
     Ok(program)
 }
 
-/// Takes hold of the table of modules. Agents hold it for microseconds. It is taken over from an agent that was
-/// killed with it, but not at once: a process in a namespace has a number there that belongs to no process here.
-fn own_modules(arena: &Arena) {
-    const LOOKS: u32 = 1000;
-    let own = match namespace::is_entered() {
-        true => FOREIGN_SESSION,
-        false => std::process::id() as i32,
+fn enter(arena: &Arena, pid: i32, file: &Loaded) -> Option<usize> {
+    let file = File {
+        path: file.path.as_os_str().as_bytes(),
+        build_id: file.build_id.as_deref(),
+        pid: pid as u32,
     };
-    let owner = &arena.control().modules_owner;
-    let mut looks = 0;
-    while let Err(other) = owner.compare_exchange(0, own, AcqRel, Relaxed) {
-        looks += 1;
-        if looks > LOOKS && process::started(other).is_none() {
-            let _ = owner.compare_exchange(other, 0, Relaxed, Relaxed);
-        }
-        std::thread::sleep(Duration::from_micros(50));
-    }
-}
-
-fn enter(arena: &mut Arena, pid: i32, file: &Loaded) -> Option<usize> {
-    own_modules(arena);
-    let path = file.path.as_os_str().as_bytes();
-    let hash = path_hash(path);
-    let known =
-        arena
-            .modules()
-            .iter()
-            .position(|module| match (&file.build_id, module.build_id()) {
-                (Some(wanted), Some(present)) => wanted == present,
-                (None, None) => module.path_hash == hash,
-                _ => false,
-            });
-    let index = known.or_else(|| {
-        arena.add_module(|module: &mut Module| {
-            if let Some(id) = file.build_id.as_deref().map(|id| &id[..id.len().min(20)]) {
-                module.build_id[..id.len()].copy_from_slice(id);
-                module.build_id_len = id.len() as u32;
-            }
-            let len = path.len().min(module.path.len());
-            module.path[..len].copy_from_slice(&path[..len]);
-            module.path_len = len as u32;
-            module.path_hash = hash;
-            module.pid = pid as u32;
-            module.state.store(ModuleState::Announced as u32, Release);
-        })
-    });
-    arena.control().modules_owner.store(0, Release);
-    index
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A process that was killed with the table in its hands, and that nobody has waited for yet, does not keep it.
-    #[test]
-    fn what_a_killed_process_held_is_taken_over() {
-        let arena = Arena::create().expect("memory");
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .expect("sleep");
-        let owner = &arena.control().modules_owner;
-        owner.store(child.id() as i32, Release);
-        child.kill().expect("it runs");
-        own_modules(&arena);
-        assert_eq!(owner.load(Acquire), std::process::id() as i32);
-        child.wait().expect("it was killed");
-    }
+    let pause = || std::thread::sleep(Duration::from_micros(50));
+    arena.module_table().enter(&file, pause)
 }

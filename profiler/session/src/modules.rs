@@ -11,7 +11,7 @@ use evenkeel_attach::process::{self, DELETED};
 use evenkeel_symbols::DebugSources;
 use evenkeel_symbols::LoadError;
 use evenkeel_symbols::Module;
-use evenkeel_wire::control::Module as Announced;
+use evenkeel_wire::Module as Announced;
 
 use crate::arena::Arena;
 use crate::location::Location;

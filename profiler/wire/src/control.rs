@@ -1,6 +1,7 @@
-//! The control page and the table of modules.
+//! The control page.
 
 use crate::keeping::KeepTable;
+use crate::module_table::TableLock;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
 
 /// Modes of the agents.
@@ -18,10 +19,6 @@ pub enum Mode {
     /// The session is over: every process takes its hooks out and never looks again.
     Detach = 3,
 }
-
-/// In [`Control::modules_owner`]: the session, from outside of the target's pid namespace. No process has this number (the kernel's
-/// `PID_MAX_LIMIT` is 2^22).
-pub const FOREIGN_SESSION: i32 = i32::MAX;
 
 /// In [`Control::fault_probe`]: the instruction was in no hook, but in one of the agent's replacements of C library
 /// functions.
@@ -65,9 +62,8 @@ pub struct Control {
     pub calibration_claimed: AtomicU32,
     /// Modules in the table.
     pub modules: AtomicU32,
-    /// Process that is adding a module, 0 for none: two processes must not announce the same file twice. [`FOREIGN_SESSION`] for a session
-    /// whose number is nobody's, or another's, where the agents run.
-    pub modules_owner: AtomicI32,
+    /// Held while a module is added.
+    pub modules_lock: TableLock,
     /// Processes that loaded the agent.
     pub processes: AtomicU32,
     /// Processes in which probes were planted.
@@ -150,68 +146,4 @@ pub enum Fixed {
     Runtime = 1,
     /// It may install a filter of system calls by an inline instruction, which the agent would not notice.
     Unseen = 2,
-}
-
-/// Knowledge about a module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum ModuleState {
-    /// Free entry.
-    Empty = 0,
-    /// An agent is writing it.
-    Claimed = 1,
-    /// An agent waits for the session to judge it.
-    Announced = 2,
-    /// The plan may refer to it.
-    Wanted = 3,
-    /// No plan refers to it so far; a process whose executable is judged so leaves at once.
-    Ignored = 4,
-}
-
-/// An ELF file that is mapped into a process of the target.
-#[repr(C)]
-pub struct Module {
-    /// A [`ModuleState`].
-    pub state: AtomicU32,
-    /// Bytes of the build id, 0 where the file has none.
-    pub build_id_len: u32,
-    /// The GNU build id.
-    pub build_id: [u8; 20],
-    /// Bytes of the path.
-    pub path_len: u32,
-    /// Process that announced it (its `/proc/PID/root` is where the path leads).
-    pub pid: u32,
-    /// Hash of the path, by which files without a build id are told apart.
-    pub path_hash: u64,
-    /// 1: it was announced as the executable of a process, which waits for the verdict.
-    pub executable: AtomicU32,
-    /// A [`Fixed`]: whether code of a process with this file may be changed before its first instruction only.
-    pub fixed: AtomicU32,
-    /// 1: a process has mapped the file, or a copy of it, at two addresses at once. It is hooked at one of them.
-    pub twice: AtomicU32,
-    /// The path, as the loader gave it.
-    pub path: [u8; 436],
-}
-
-impl Module {
-    /// The path as announced.
-    pub fn path(&self) -> &[u8] {
-        &self.path[..(self.path_len as usize).min(self.path.len())]
-    }
-
-    /// The build id, if there is one.
-    pub fn build_id(&self) -> Option<&[u8]> {
-        (self.build_id_len > 0).then(|| &self.build_id[..(self.build_id_len as usize).min(20)])
-    }
-}
-
-/// FNV-1a, for [`Module::path_hash`].
-pub const fn path_hash(path: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut i = 0;
-    while i < path.len() {
-        hash = (hash ^ path[i] as u64).wrapping_mul(0x100_0000_01b3);
-        i += 1;
-    }
-    hash
 }

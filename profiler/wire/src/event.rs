@@ -17,7 +17,7 @@
 //! Attribute [value]           Object, Label x 1-n
 //! EndKeyed [time, generation << 8 | n]   Object, Open x n
 //! ```
-//! A **stamp** is the plan's generation << 1 | whether the interval's probes were on. Above it an `End` has the interval's [`KeepRate`]. A line with an `Object` is a **group**: its
+//! A **stamp** is the plan's generation << 1 | whether the interval's probes were on. Above it an `End` has the interval's [`KeepRate`], and whether its call was left. A line with an `Object` is a **group**: its
 //! records lie one behind the other in the ring, whatever handlers of signals record meanwhile. So do a `Begin` and its
 //! labels; a handler's calls may come between the `Open`s and their `End`.
 //!
@@ -59,7 +59,9 @@ impl Stamp {
 
 /// Bits of a [`Stamp`] in a payload.
 const STAMP_BITS: u32 = 33;
-const _: () = assert!(STAMP_BITS + u8::BITS <= crate::record::DURATION_BITS);
+/// Set in the payload of an `End` if the interval's call did not return.
+const LEFT_BIT: u32 = STAMP_BITS + u8::BITS;
+const _: () = assert!(LEFT_BIT < crate::record::DURATION_BITS);
 
 /// An object that is waited for or passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,14 +88,15 @@ impl Record {
         Record::marker(Marker::Begin, at, stamp.payload())
     }
 
-    /// It ends.
-    pub const fn end_of_interval(at: u64, generation: u32, keep: KeepRate) -> Record {
+    /// It ends, as [`Event::End`].
+    pub const fn end_of_interval(at: u64, generation: u32, keep: KeepRate, left: bool) -> Record {
         let stamp = Stamp {
             generation,
             probed: true,
         };
         let keep = (keep.log2() as u64) << STAMP_BITS;
-        Record::marker(Marker::End, at, stamp.payload() | keep)
+        let left = (left as u64) << LEFT_BIT;
+        Record::marker(Marker::End, at, stamp.payload() | keep | left)
     }
 
     /// Records were lost.
@@ -171,6 +174,8 @@ pub enum Event<'a> {
         keep: KeepRate,
         /// The plan's generation now: another one than at the beginning means that the plan was changed under the interval.
         generation: u32,
+        /// Whether the interval is a call that an exception, `longjmp` or the end of the thread left.
+        left: bool,
         /// Calls still running, outermost first, at most `OPENS_AT_END_MAX`.
         open: &'a [Open],
     },
@@ -320,10 +325,11 @@ impl<'a> Event<'a> {
                 at,
                 keep,
                 generation,
+                left,
                 open,
             } => Parts {
                 before: open,
-                ..Parts::of(Record::end_of_interval(at, generation, keep))
+                ..Parts::of(Record::end_of_interval(at, generation, keep, left))
             },
             Event::Gap { at, lost } => Parts::of(Record::gap(at, lost)),
             Event::Abandon { at, left: false } => Parts::of(Record::abandon(at)),

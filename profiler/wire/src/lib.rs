@@ -38,6 +38,7 @@ pub mod in_flight;
 pub mod jvm;
 mod keeping;
 mod latencies;
+pub mod module_table;
 pub mod plan;
 pub mod record;
 pub mod ring;
@@ -47,12 +48,11 @@ pub mod waits;
 
 pub use arch::clock::now_ticks;
 pub use arch::code::{Operand, PieceFix};
-pub use control::{
-    Control, FAULT_FUNCTION_BYTES, FAULT_IN_FUNCTION, Fixed, Frozen, Mode, Module, ModuleState,
-};
+pub use control::{Control, FAULT_FUNCTION_BYTES, FAULT_IN_FUNCTION, Fixed, Frozen, Mode};
 pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
 pub use keeping::{KeepRate, KeepTable};
 pub use latencies::{LATENCY_CLASSES, LatencyCounts, latency_class, latency_class_start};
+pub use module_table::{Module, ModuleState, ModuleTable};
 pub use plan::{Displaced, Form, Label, Members, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};
 pub use ring::{RingHeader, RingState};
@@ -63,7 +63,7 @@ pub use waits::ObjectKind;
 /// First eight bytes of every arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"EVENKEEL");
 /// Version of this layout; agent and session refuse each other when it differs.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// ELF files one session can tell apart.
 pub const MODULES_MAX: usize = 512;

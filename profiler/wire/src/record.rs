@@ -49,7 +49,7 @@ pub enum Marker {
     LabelInteger = INTERVAL_FIRST + 2,
     /// A call entered at `start` is still running when the interval ends; outermost first. Payload: probe id.
     Open = INTERVAL_FIRST + 3,
-    /// The interval ended at `start`. Payload: [`crate::KeepRate`] << 33 | plan generation << 1 | 1.
+    /// The interval ended at `start`. Payload: whether its call was left << 41 | [`crate::KeepRate`] << 33 | plan generation << 1 | 1.
     End = INTERVAL_FIRST + 4,
     /// Records were lost here, or a call's entry could not be matched to its return. Payload: how many, if known.
     Gap = INTERVAL_FIRST + 5,

@@ -85,6 +85,7 @@ impl Part {
                 at,
                 keep: self.keep,
                 generation: self.generation,
+                left: self.flag,
                 open,
             },
             3 => Event::Gap {
@@ -216,14 +217,15 @@ fn fields_lie_where_recordings_have_them() {
         at,
         keep: KeepRate::ALL,
         generation: 3,
+        left: false,
         open: &open,
     };
     assert_eq!(records(end), [(900, 5, 0xf_fff3), (1000, 7, 0xf_fff4)]);
-    let end = Record::end_of_interval(at, 3, KeepRate::of_log2(6));
-    assert_eq!(end.duration(), 6 << 33 | 7);
+    let end = Record::end_of_interval(at, 3, KeepRate::of_log2(6), true);
+    assert_eq!(end.duration(), 1 << 41 | 6 << 33 | 7);
     // A weight that no session writes.
     let impossible = Record::new(at, 200 << 33 | 7, 0xf_fff4);
-    let all = Record::end_of_interval(at, 3, KeepRate::ALL);
+    let all = Record::end_of_interval(at, 3, KeepRate::ALL, false);
     assert_eq!(decoded(&[impossible], &[1]), decoded(&[all], &[1]));
     let wake = Event::Wake {
         at,

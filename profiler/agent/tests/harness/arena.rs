@@ -10,7 +10,9 @@ use std::sync::atomic::Ordering::*;
 
 use evenkeel_wire as wire;
 use wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
-use wire::{Control, KeepRate, Mode, Module, ModuleState, Record, RingHeader, RingState, Waiters};
+use wire::{
+    Control, KeepRate, Mode, ModuleState, ModuleTable, Record, RingHeader, RingState, Waiters,
+};
 
 use super::Unrecorded;
 use super::events::{Stream, decode};
@@ -97,10 +99,10 @@ impl Arena {
 
     /// Answers processes that wait for a verdict on the file at a path, whose module has this index.
     pub fn judge_by(&self, mut verdict: impl FnMut(&Path, u32) -> ModuleState) {
-        let count = self.control().modules.load(Acquire) as usize;
-        for index in 0..count {
-            // SAFETY: complete entries of the table.
-            let module = unsafe { &*self.base.add(wire::MODULES_AT).cast::<Module>().add(index) };
+        // SAFETY: the layout of `wire`.
+        let table =
+            unsafe { ModuleTable::new(self.control(), self.base.add(wire::MODULES_AT).cast()) };
+        for (index, module) in table.modules().iter().enumerate() {
             if module.state.load(Acquire) != ModuleState::Announced as u32 {
                 continue;
             }

@@ -42,6 +42,8 @@ pub struct How<'a> {
     pub skips_all: bool,
     /// Weight of intervals that end, by their latency in ticks.
     pub keep: Option<fn(u64) -> KeepRate>,
+    /// A process was killed while it added to the table of modules.
+    pub table_held: bool,
     pub hooks: Hooks<'a>,
     pub arguments: &'a [&'a str],
 }
@@ -78,6 +80,9 @@ pub fn run_path(path: &Path, how: &How<'_>) -> Run {
     arena.skip(how.skips_all);
     if let Some(keep) = how.keep {
         arena.keep(keep);
+    }
+    if how.table_held {
+        arena.control().modules_lock.take(|| {});
     }
     let mut child = Command::new(path)
         .args(how.arguments)

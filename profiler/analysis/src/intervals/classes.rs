@@ -16,6 +16,8 @@ pub const CLASSES_MAX: usize = 256;
 pub const NAME_MAX: usize = 120;
 /// Name of the class of intervals without a label.
 pub const UNLABELLED: &str = "(no label)";
+/// Behind the name of a class: of those of its intervals that an exception or `longjmp` left.
+pub const ERROR: &str = "(error)";
 /// Name of the class of intervals beyond [`CLASSES_MAX`].
 pub const OTHER: &str = "other classes";
 /// Labels whose class is remembered, at most.
@@ -140,6 +142,16 @@ impl ClassTable {
                 }
             },
         }
+    }
+
+    /// The class of those intervals of `class` whose call an exception or `longjmp` left.
+    pub(crate) fn with_error(&mut self, class: usize) -> usize {
+        let name = match class {
+            OTHER_ID => return OTHER_ID,
+            UNLABELLED_ID => ERROR.to_owned(),
+            _ => format!("{} {ERROR}", self.name(class)),
+        };
+        self.class_named(name)
     }
 
     /// The class of a name as [`ClassTable::names`] has it.
@@ -406,6 +418,23 @@ mod tests {
             let class = class(&mut table, &format!("GET /{}", "a".repeat(path % 1_000)));
             assert!(table.detailed(class, path as u64) < CLASSES_MAX + 2);
         }
+    }
+
+    #[test]
+    fn errors_are_a_class_of_their_own() {
+        let mut table = ClassTable::default();
+        let select = table.class_of(LabelValue::Text(b"select 1"));
+        let failed = table.with_error(select);
+        assert_eq!(table.name(failed), "select ? (error)");
+        assert_eq!(table.with_error(select), failed);
+        let unlabelled = table.with_error(UNLABELLED_ID);
+        assert_eq!(table.name(unlabelled), "(error)");
+        for value in 0..1_000 {
+            table.class_of(LabelValue::Integer(value));
+        }
+        let late = table.class_of(LabelValue::Integer(999));
+        let late = table.with_error(late);
+        assert_eq!(table.name(late), OTHER);
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn records(at: u64, planted: &Planted, keep: KeepRate) -> Vec<Record> {
     let end = records.pop().expect("an end");
     assert_eq!(end.as_marker(), Some(Marker::End));
     let generation = STAMP.generation;
-    records.push(Record::end_of_interval(end.start, generation, keep));
+    records.push(Record::end_of_interval(end.start, generation, keep, false));
     records
 }
 
@@ -272,7 +272,7 @@ fn minutes_of_sums_keep_the_weights() {
 #[test]
 fn a_clock_that_goes_back_gives_no_weight() {
     let mut analysis = started(crate::ProbeCost::default());
-    let end = Record::end_of_interval(900, STAMP.generation, KeepRate::of_log2(5));
+    let end = Record::end_of_interval(900, STAMP.generation, KeepRate::of_log2(5), false);
     analysis.push(1, &[Record::begin(1_000, STAMP), end]);
     let profile = profile_of(&analysis);
     assert_eq!((profile.intervals, profile.discarded), (0, 1));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_wire::Stamp;
 use evenkeel_wire::record::{Marker, Record};
+use evenkeel_wire::{KeepRate, Stamp};
 
 use super::trace::*;
 use crate::findings::warnings::Warning;
@@ -87,6 +87,29 @@ fn losses_discard() {
         outcome(&[begin(10), Record::new(11, 2, A), begin(15), end(20)]),
         (1, left)
     );
+}
+
+/// Of latencies 10, 10, 40 and 40 the last two are left by an error: the class explains all.
+#[test]
+fn intervals_left_by_an_error_are_a_class() {
+    let left = |at| Record::end_of_interval(at, 1, KeepRate::ALL, true);
+    let mut analysis = started(ProbeCost::default());
+    let records = [
+        [begin(100), end(110)],
+        [begin(200), left(240)],
+        [begin(300), end(310)],
+        [begin(400), left(440)],
+    ];
+    analysis.push(1, records.as_flattened());
+    let profile = analysis.profile(&sites(&[]), &options());
+    let classes = profile.classes;
+    let rows: Vec<_> = classes
+        .classes
+        .iter()
+        .map(|class| (class.name.as_str(), class.intervals))
+        .collect();
+    assert_eq!(rows, [("(error)", 2), ("(no label)", 2)]);
+    assert!((classes.between_fraction - 1.0).abs() < 1e-9, "{classes:?}");
 }
 
 /// Nine intervals of 10 ticks are kept; one of 910 loses a record, so that the mean seems 10 instead of 100.

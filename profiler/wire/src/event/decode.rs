@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Event, OPENS_BITS, Object, Open, STAMP_BITS, Stamp, Text, opens_of};
+use super::{Event, LEFT_BIT, OPENS_BITS, Object, Open, STAMP_BITS, Stamp, Text, opens_of};
 use crate::ObjectKind;
 use crate::keeping::KeepRate;
 use crate::record::{Marker, PROBE_ID_MASK, Record};
@@ -129,6 +129,7 @@ impl Decoder {
                     at,
                     keep: KeepRate::of_log2((record.duration() >> STAMP_BITS) as u8),
                     generation: Stamp::of_payload(record.duration()).generation,
+                    left: record.duration() >> LEFT_BIT & 1 == 1,
                     open: &self.open_at_end,
                 });
                 self.open_at_end.clear();

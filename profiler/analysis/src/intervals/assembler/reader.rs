@@ -225,8 +225,16 @@ impl Sink for Reading<'_, '_> {
                 at,
                 keep,
                 generation,
+                left,
                 open,
-            } => self.end(at, keep, generation, open),
+            } => {
+                if let Some(home) = self.reader.home.as_ref().filter(|_| left) {
+                    let class = self.inbox.serials.class_of(home.serial);
+                    let class = self.inbox.classes.with_error(usize::from(class));
+                    self.inbox.serials.classify(home.serial, class as u16);
+                }
+                self.end(at, keep, generation, open);
+            }
             Event::Gap { at, .. } => self.gap(at),
             Event::Abandon { left: false, .. } => self.abandon(Reason::Abandoned),
             Event::Abandon { left: true, .. } => self.abandon(Reason::LeftEarly),

@@ -55,6 +55,7 @@ impl Stream {
         self.event(Event::End {
             at,
             keep: KeepRate::ALL,
+            left: false,
             generation: STAMP.generation,
             open: &open(opens),
         })

@@ -1,0 +1,115 @@
+//! The table of modules: each file once, also while others add and are killed at it.
+
+use std::cell::UnsafeCell;
+use std::collections::HashSet;
+use std::sync::atomic::Ordering::*;
+
+use evenkeel_wire::module_table::{File, TableLock};
+use evenkeel_wire::{Control, MODULES_MAX, Module, ModuleState, ModuleTable, now_ticks};
+
+/// A control page and a table, as in an arena.
+struct Memory {
+    control: Control,
+    modules: UnsafeCell<Vec<Module>>,
+}
+// SAFETY: threads go to the modules through `ModuleTable`.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn new() -> Box<Memory> {
+        // SAFETY: all zero bytes are a valid arena.
+        let modules = (0..MODULES_MAX).map(|_| unsafe { std::mem::zeroed() });
+        Box::new(Memory {
+            // SAFETY: the same.
+            control: unsafe { std::mem::zeroed() },
+            modules: UnsafeCell::new(modules.collect()),
+        })
+    }
+
+    fn table(&self) -> ModuleTable<'_> {
+        // SAFETY: MODULES_MAX entries.
+        unsafe { ModuleTable::new(&self.control, (*self.modules.get()).as_mut_ptr()) }
+    }
+
+    fn enter(&self, path: &str, build_id: Option<&[u8]>) -> Option<usize> {
+        let file = File {
+            path: path.as_bytes(),
+            build_id,
+            pid: 1,
+        };
+        self.table().enter(&file, std::thread::yield_now)
+    }
+}
+
+#[test]
+fn a_build_id_tells_files_apart_or_else_the_path() {
+    let memory = Memory::new();
+    assert_eq!(memory.enter("/a", Some(b"one")), Some(0));
+    assert_eq!(memory.enter("/b", Some(b"one")), Some(0));
+    assert_eq!(memory.enter("/a", Some(b"two")), Some(1));
+    assert_eq!(memory.enter("/a", None), Some(2));
+    assert_eq!(memory.enter("/b", None), Some(3));
+    assert_eq!(memory.enter("/a", None), Some(2));
+    let modules = memory.table().modules();
+    assert_eq!(modules.len(), 4);
+    assert_eq!(modules[0].path(), b"/a");
+    assert_eq!(modules[0].build_id(), Some(&b"one"[..]));
+    assert_eq!(modules[2].build_id(), None);
+}
+
+#[test]
+fn a_full_table_knows_what_it_has() {
+    let memory = Memory::new();
+    for number in 0..MODULES_MAX {
+        assert_eq!(memory.enter(&format!("/{number}"), None), Some(number));
+    }
+    assert_eq!(memory.enter("/more", None), None);
+    assert_eq!(memory.enter("/7", None), Some(7));
+}
+
+#[test]
+fn of_many_at_once_each_file_is_there_once_and_complete() {
+    let memory = Memory::new();
+    let name = |number: usize| format!("/library-{number}");
+    std::thread::scope(|scope| {
+        for first in 0..8 {
+            let memory = &memory;
+            scope.spawn(move || {
+                for number in (0..100).map(|step| (first * 13 + step) % 100) {
+                    let index = memory.enter(&name(number), None).expect("there is room");
+                    assert_eq!(
+                        memory.table().modules()[index].path(),
+                        name(number).as_bytes()
+                    );
+                }
+            });
+        }
+    });
+    let modules = memory.table().modules();
+    let paths: HashSet<&[u8]> = modules.iter().map(Module::path).collect();
+    assert_eq!((modules.len(), paths.len()), (100, 100));
+    let announced = |module: &Module| module.state.load(Acquire) == ModuleState::Announced as u32;
+    assert!(modules.iter().all(announced));
+}
+
+/// A process that was killed with the table in its hands does not keep it, whether somebody has waited for the process or not, and in
+/// whichever namespace its number is. A process that only stood still does not release what is another's by now.
+#[test]
+fn what_a_killed_process_held_is_taken_over() {
+    let memory = Memory::new();
+    let before = now_ticks();
+    let stopped = memory.control.modules_lock.take(|| {});
+    assert_eq!(memory.enter("/a", None), Some(0));
+    assert!(now_ticks() - before > TableLock::HELD_MAX_TICKS);
+    let ticket = memory.control.modules_lock.take(|| {});
+    memory.control.modules_lock.release(stopped);
+    let mut looks = std::cell::Cell::new(0);
+    let another = memory.control.modules_lock.take(|| {
+        looks.set(looks.get() + 1);
+        if looks.get() == 3 {
+            memory.control.modules_lock.release(ticket);
+        }
+    });
+    assert_eq!(*looks.get_mut(), 3);
+    assert_ne!(another, ticket);
+}
