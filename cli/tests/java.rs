@@ -327,12 +327,17 @@ fn intervals_have_classes_by_an_argument() {
                 let class = classes.iter().find(|class| class["name"] == name);
                 class.unwrap_or_else(|| panic!("{label}: {name} is not in {classes:?}"))
             };
-            assert_eq!(classes.len(), 2, "{label}: {classes:?}");
+            assert_eq!(classes.len(), 3, "{label}: {classes:?}");
             let mean = |name: &str| of(name)["mean_ns"].as_f64().expect("a number");
             // One takes 900 microseconds at least, and the other 90.
             assert!(mean(slow) >= 9e5, "{label}: {classes:?}");
             assert!(mean(quick) >= 9e4, "{label}: {classes:?}");
             assert!(mean(quick) < mean(slow), "{label}: {classes:?}");
+            // Every second one of the slow throws.
+            let intervals = |name: &str| of(name)["intervals"].as_f64().expect("a number");
+            let failed = intervals(&format!("{slow} (error)"));
+            let part = failed / (failed + intervals(slow));
+            assert!((part - 0.5).abs() < 0.02, "{label}: {classes:?}");
         }
         // What is no text is no class, and the user is told.
         let interval = "Planted$Labelled.order,label=text:3";

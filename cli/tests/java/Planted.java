@@ -167,13 +167,19 @@ public final class Planted {
     static final class Labelled {
         enum Speed { QUICK, SLOW }
 
+        static int slow;
+
         static void serve() {
             Times times = new Times();
             for (int turn = 0; !ends; turn++) {
                 boolean isSlow = turn % 4 == 0;
                 long[] begun = new long[STAGES.length + 1];
                 begun[0] = System.nanoTime();
-                order(isSlow ? 900 : 90, isSlow ? "für später" : "at once", isSlow ? Speed.SLOW : Speed.QUICK, new int[1]);
+                try {
+                    order(isSlow ? 900 : 90, isSlow ? "für später" : "at once", isSlow ? Speed.SLOW : Speed.QUICK, new int[1]);
+                } catch (IllegalStateException e) {
+                    sink++;
+                }
                 Arrays.fill(begun, 1, begun.length, System.nanoTime());
                 times.add(begun);
             }
@@ -182,6 +188,10 @@ public final class Planted {
 
         static void order(long micros, String name, Speed speed, Object other) {
             work((int) micros);
+            // Every second one of the slow.
+            if (micros > 90 && (++slow & 1) == 0) {
+                throw new IllegalStateException("planted");
+            }
         }
     }
 

@@ -60,7 +60,7 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
         return false;
     }
     thread.root = thread.top;
-    thread.on_left = Some(|thread, now| end(thread, now, true));
+    thread.on_left = Some(fail);
     if !push(thread, registers, after, now_ticks() | Frame::INTERVAL) {
         end_recording(thread);
         return false;
@@ -306,7 +306,11 @@ pub fn finish(thread: &mut Thread, now: u64) {
     end(thread, now, false);
 }
 
-/// The same. `left`: an exception, `longjmp` or the end of the thread leaves the interval's call.
+/// The same where an exception, `longjmp` or the end of the thread leaves the interval's call.
+pub fn fail(thread: &mut Thread, now: u64) {
+    end(thread, now, true);
+}
+
 fn end(thread: &mut Thread, now: u64, left: bool) {
     let (was_recorded, was_probed) = (thread.interval.is_recorded(), thread.active != 0);
     rings::note_end(thread);

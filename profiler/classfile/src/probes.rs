@@ -39,6 +39,8 @@ pub struct Plan {
 /// nothing was entered, and `exit` ignores it. Every loader must find this class, and it must not be rewritten. For labels it
 /// also has `static int enter(int probe, long label)` and `static int enter(int probe, Object label)`.
 ///
+/// Where an exception leaves the method, the probe of its body ends by `static void fail(int token)`, otherwise like `exit`.
+///
 /// `exit` ends whatever was entered since the token's `enter`, and is ignored when the token's own probe has ended:
 /// it is called twice where a call throws.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +54,7 @@ pub(crate) const ENTER: (&[u8], &[u8]) = (b"enter", b"(I)I");
 pub(crate) const ENTER_WITH_NUMBER: &[u8] = b"(IJ)I";
 pub(crate) const ENTER_WITH_OBJECT: &[u8] = b"(ILjava/lang/Object;)I";
 pub(crate) const EXIT: (&[u8], &[u8]) = (b"exit", b"(I)V");
+pub(crate) const FAIL: (&[u8], &[u8]) = (b"fail", b"(I)V");
 
 /// Size limits of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

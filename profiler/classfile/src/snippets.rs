@@ -9,7 +9,7 @@
 //! a handler     astore EXCEPTION, iload CALLS, invokestatic exit, goto resume
 //!       swallow pop
 //!        resume aload EXCEPTION                                the handler as it was
-//! outer handler astore EXCEPTION, iload TOKEN, invokestatic exit
+//! outer handler astore EXCEPTION, iload TOKEN, invokestatic fail, or exit where the body has no probe
 //!        resume aload EXCEPTION, athrow
 //!       swallow pop, goto resume
 //! ```
@@ -26,7 +26,7 @@ use crate::opcodes::{
     ALOAD, ASTORE, ATHROW, GOTO, I2L, ICONST_M1, ILOAD, INVOKESTATIC, ISTORE, LDC_W, LLOAD, POP,
     SIPUSH, WIDE,
 };
-use crate::probes::{ENTER, ENTER_WITH_NUMBER, ENTER_WITH_OBJECT, EXIT, Helper, ProbeId};
+use crate::probes::{ENTER, ENTER_WITH_NUMBER, ENTER_WITH_OBJECT, EXIT, FAIL, Helper, ProbeId};
 use crate::reader::Put as _;
 
 /// The local variables that are added, behind those of the method: a token each, which is an int at every instruction,
@@ -85,6 +85,8 @@ pub(crate) struct Snippets {
     /// The label of the body's probe, and how that is entered with it.
     label: Option<(Argument, u16)>,
     exit: u16,
+    /// How the method's probes are left by an exception that it does not catch.
+    fail: u16,
     pub(crate) locals: Locals,
 }
 
@@ -108,10 +110,15 @@ impl Snippets {
             None => None,
         };
         let exit = constants.method(class, EXIT.0, EXIT.1)?;
+        let fail = match locals.body {
+            Some(_) => constants.method(class, FAIL.0, FAIL.1)?,
+            None => exit,
+        };
         Ok(Self {
             enter,
             label,
             exit,
+            fail,
             locals,
         })
     }
@@ -152,24 +159,22 @@ impl Snippets {
 
     /// Leaves the probe whose token is in `local`.
     pub(crate) fn exit(&self, local: u16, out: &mut Vec<u8>) {
-        put_local(ILOAD, local, out);
-        out.push(INVOKESTATIC);
-        out.put_u16(self.exit);
+        put_exit(self.exit, local, out);
     }
 
     /// Keeps the exception, and leaves the probe: the common beginning of handlers.
-    fn guarded(&self, local: u16) -> (Vec<u8>, Range<usize>) {
+    fn guarded(&self, exit: u16, local: u16) -> (Vec<u8>, Range<usize>) {
         let mut bytes = Vec::new();
         put_local(ASTORE, self.locals.exception, &mut bytes);
         let begin = bytes.len();
-        self.exit(local, &mut bytes);
+        put_exit(exit, local, &mut bytes);
         let covered = begin..bytes.len();
         (bytes, covered)
     }
 
     /// Precedes a handler of the method: the call that threw has ended. `None` where no call has a probe.
     pub(crate) fn handler(&self) -> Option<Guarded> {
-        let (mut bytes, covered) = self.guarded(self.locals.calls?);
+        let (mut bytes, covered) = self.guarded(self.exit, self.locals.calls?);
         bytes.push(GOTO);
         bytes.put_u16(4);
         let swallow = bytes.len();
@@ -186,7 +191,7 @@ impl Snippets {
 
     /// The handler of what no handler of the method catches: it leaves all probes of the method, and throws on.
     pub(crate) fn outer_handler(&self) -> Guarded {
-        let (mut bytes, covered) = self.guarded(self.locals.outermost());
+        let (mut bytes, covered) = self.guarded(self.fail, self.locals.outermost());
         let resume = bytes.len();
         put_local(ALOAD, self.locals.exception, &mut bytes);
         bytes.push(ATHROW);
@@ -238,6 +243,13 @@ fn put_enter(enter: u16, local: u16, out: &mut Vec<u8>) {
     put_local(ISTORE, local, out);
 }
 
+/// Calls a method that leaves the probe whose token is in `local`.
+fn put_exit(exit: u16, local: u16, out: &mut Vec<u8>) {
+    put_local(ILOAD, local, out);
+    out.push(INVOKESTATIC);
+    out.put_u16(exit);
+}
+
 /// A load or store of a local variable, behind `wide` where its index needs two bytes.
 fn put_local(opcode: u8, local: u16, out: &mut Vec<u8>) {
     match u8::try_from(local) {
@@ -258,6 +270,7 @@ mod tests {
             enter: 0x0102,
             label: None,
             exit: 0x0304,
+            fail: 0x0506,
             locals: Locals::behind(used, true, true).unwrap(),
         }
     }
@@ -275,8 +288,8 @@ mod tests {
                 resume: 11
             })
         );
-        // astore 9, iload 8, invokestatic exit, aload 9, athrow, pop, goto -4
-        let bytes = vec![58, 9, 21, 8, 184, 3, 4, 25, 9, 191, 87, 167, 0xff, 0xfc];
+        // astore 9, iload 8, invokestatic fail, aload 9, athrow, pop, goto -4
+        let bytes = vec![58, 9, 21, 8, 184, 5, 6, 25, 9, 191, 87, 167, 0xff, 0xfc];
         assert_eq!(
             snippets(7).outer_handler(),
             Guarded {

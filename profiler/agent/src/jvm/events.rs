@@ -4,6 +4,7 @@ use core::ffi::c_void;
 
 use evenkeel_wire::jvm::JavaWait;
 
+use crate::intervals;
 use crate::jvm::stack;
 use crate::jvm::vm::{Jni, Jvmti, Object, VmEvent};
 use crate::jvm::{pauses, probes, waits};
@@ -75,7 +76,7 @@ fn wait_begins(wait: JavaWait, jvmti: Jvmti, jni: Jni, object: Object) {
 
 fn wait_ends() {
     if let Some(waiting) = stack::own().and_then(|stack| stack.waiting()) {
-        probes::leave(waiting.token);
+        probes::leave(waiting.token, intervals::finish);
     }
 }
 

@@ -42,6 +42,7 @@ mod waits;
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::MaybeUninit;
 
+use crate::intervals;
 use crate::labels::FoundLabel;
 use evenkeel_wire::jvm::UNPARKS;
 use vm::{Jni, Object, Vm};
@@ -170,7 +171,13 @@ extern "system" fn enter_with_thread(
 /// Native method of the helper class.
 #[unsafe(export_name = "Java_java_lang_EvenkeelProbe_exit0")]
 extern "system" fn exit(_jni: *mut c_void, _class: Object, token: i32) {
-    probes::leave(token);
+    probes::leave(token, intervals::finish);
+}
+
+/// Native method of the helper class.
+#[unsafe(export_name = "Java_java_lang_EvenkeelProbe_fail0")]
+extern "system" fn fail(_jni: *mut c_void, _class: Object, token: i32) {
+    probes::leave(token, intervals::fail);
 }
 
 /// Native method of the helper class.

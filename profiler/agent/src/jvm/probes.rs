@@ -92,8 +92,8 @@ fn begin(jni: Jni, id: u32, label: impl FnOnce() -> FoundLabel) -> Option<i32> {
     is_followed.then(|| stack.open(id, now_ticks(), pauses::ended()))
 }
 
-/// Leaves the call of a token, and whatever was entered since.
-pub fn leave(token: i32) {
+/// Leaves the call of a token, and whatever was entered since; `end` ends the interval where it is that call.
+pub fn leave(token: i32, end: fn(&mut Thread, u64)) {
     let now = now_ticks();
     let Some(stack) = stack::own() else {
         return;
@@ -111,7 +111,7 @@ pub fn leave(token: i32) {
     keyed::leave(stack, depth, now);
     if depth == 0 {
         stack.close();
-        intervals::finish(thread::current(), now);
+        end(thread::current(), now);
     }
 }
 

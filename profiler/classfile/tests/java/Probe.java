@@ -41,6 +41,10 @@ public final class Probe {
         return enter(probe);
     }
 
+    public static void fail(int token) {
+        exit(token);
+    }
+
     public static void exit(int token) {
         int[] depth = DEPTH.get();
         if (token < 0 || depth[0] <= token) {

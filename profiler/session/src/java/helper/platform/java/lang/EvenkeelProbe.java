@@ -56,6 +56,14 @@ public final class EvenkeelProbe {
         }
     }
 
+    /** The same where an exception leaves the method. */
+    @ForceInline
+    public static void fail(int token) {
+        if (token >= 0) {
+            fail0(token);
+        }
+    }
+
     /** What probes cost is measured by it. */
     static void spin(int probe, int times) {
         for (int i = 0; i < times; i++) {
@@ -77,4 +85,6 @@ public final class EvenkeelProbe {
     private static native int thread0(int probe, Thread thread);
 
     private static native void exit0(int token);
+
+    private static native void fail0(int token);
 }
