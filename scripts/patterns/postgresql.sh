@@ -52,6 +52,20 @@ roles)
     load repeat change
     load as env PGUSER=app "$bin/pgbench" -n -S -c 4 -R 200 -T 600
     ;;
+sleep)
+    start primary 5432
+    as "$bin/pgbench" -i -s 1 -q >/dev/null 2>&1
+    cat >"$work/load.sql" <<'LOAD'
+\set aid random(1, 100000)
+\set one random(1, 20)
+\if :one = 1
+select pg_sleep(0.02), abalance from pgbench_accounts where aid = :aid;
+\else
+select abalance from pgbench_accounts where aid = :aid;
+\endif
+LOAD
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 4 -R 200 -T 600
+    ;;
 rows-idle)
     start primary 5432
     as "$bin/pgbench" -i -s 1 -q >/dev/null 2>&1
