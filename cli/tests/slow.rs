@@ -126,6 +126,23 @@ fn a_copy_of_a_return_address_is_no_frame() {
     }
 }
 
+/// Frames of calls that have returned are no way out.
+#[test]
+fn what_earlier_calls_left_on_the_stack_is_not_followed() {
+    let place = Place::new();
+    let program = own_program("leftovers", include_str!("slow/leftovers.c"));
+    let run = place.profile(&["--interval", "request"], &program, &[STALLS]);
+    let run = run.ended(0);
+    let profile = place.json("run.json");
+    let paths = profile["slow_stacks"]["paths"].as_array().unwrap();
+    assert!(!paths.is_empty(), "{}", run.stderr);
+    for path in paths {
+        let shown = path["functions"].to_string();
+        assert!(shown.contains(r#""request","wait_here""#), "{path}");
+        assert!(!shown.contains("earlier"), "{path}");
+    }
+}
+
 /// The lock of a file is held by a process that the target knows nothing of.
 #[test]
 fn the_holder_of_a_files_lock_is_named() {

@@ -23,6 +23,8 @@ pub(crate) const TRAMPOLINE_RETURN_AT: u64 = 256;
 const PROGRAMS_MAX: usize = 16;
 /// Words of the stack that are looked through for the frame of a function that keeps a frame pointer.
 const SEARCHED_WORDS: usize = 512;
+/// Places on the stack that are tried as that frame.
+const FRAMES_TRIED: usize = 64;
 /// Exported symbols that are looked at for one that contains an address.
 const NESTED_MAX: usize = 16;
 /// Largest plausible distance of the next frame, in bytes.
@@ -93,6 +95,25 @@ pub struct Calls {
     pub calls: Vec<CodeAddress>,
     /// They end in code of no file that is known: the process may have loaded more since.
     pub ends_in_unknown: bool,
+}
+
+/// A way from a frame outwards.
+#[derive(Default)]
+struct Way {
+    calls: Calls,
+    /// Return addresses of hooks that it has passed.
+    kept: usize,
+    /// It has come to the end of the stack.
+    is_whole: bool,
+    /// The frame whose caller was not found.
+    last: Option<(FrameAddress, UnwindRegsNative)>,
+}
+
+impl Way {
+    /// The larger, the more likely it is right.
+    fn rank(&self) -> (usize, bool, usize) {
+        (self.kept, self.is_whole, self.calls.calls.len())
+    }
 }
 
 impl Programs {
@@ -178,49 +199,83 @@ impl Code {
     /// The calls that are active on a stack of a process with this memory.
     pub(crate) fn calls(&mut self, stack: &StackWords<'_>, memory: &Memory) -> Calls {
         let [pc, sp, fp] = stack.registers;
-        let mut state = registers::unwind_from(pc, sp, fp);
-        let mut address = FrameAddress::InstructionPointer(pc);
-        let mut found = Calls::default();
-        let mut may_guess = fp == 0;
-        while found.calls.len() < FRAMES_MAX {
-            let Some((file, at)) = self.locate(address, &state, stack, memory) else {
-                found.ends_in_unknown = true;
+        let from = registers::unwind_from(pc, sp, fp);
+        let mut way = self.follow(FrameAddress::InstructionPointer(pc), from, stack, memory);
+        let is_certain = way.is_whole && way.kept == stack.kept.len() && way.kept > 0;
+        if let Some((at, state)) = way.last
+            && fp == 0
+            && !is_certain
+            && registers::frame_pointer(&state) == 0
+            && let Some(rest) = self.guess(at, &state, stack, memory)
+        {
+            way.calls.calls.pop();
+            way.calls.calls.extend(rest.calls.calls);
+            way.calls.ends_in_unknown = rest.calls.ends_in_unknown;
+        }
+        way.calls
+    }
+
+    /// Follows a stack from a frame outwards.
+    fn follow(
+        &mut self,
+        mut address: FrameAddress,
+        mut state: UnwindRegsNative,
+        stack: &StackWords<'_>,
+        memory: &Memory,
+    ) -> Way {
+        let mut way = Way::default();
+        while way.calls.calls.len() < FRAMES_MAX {
+            let Some((file, at)) = self.locate(address, &state, stack, memory, &mut way.kept)
+            else {
+                way.calls.ends_in_unknown = true;
                 break;
             };
-            found.calls.push(CodeAddress {
+            way.calls.calls.push(CodeAddress {
                 file: self.files[file].clone(),
                 address: at
                     .address_for_lookup()
                     .wrapping_sub(self.files[file].mapped.bias),
             });
             let before = state;
-            let mut next = self.unwind(at, &mut state, stack);
-            if next.is_none() && may_guess && registers::frame_pointer(&before) == 0 {
-                may_guess = false;
-                if let Some(fp) = self.frame_pointer(before.sp(), stack, memory) {
-                    state = registers::unwind_from(at.address(), before.sp(), fp);
-                    next = self.unwind(at, &mut state, stack);
+            let mut read = |at: u64| stack.word(at).ok_or(());
+            let next = self
+                .unwinder
+                .unwind_frame(at, &mut state, &mut self.cache, &mut read);
+            match next.map(|next| next.and_then(FrameAddress::from_return_address)) {
+                Ok(Some(next)) => address = next,
+                last => {
+                    // A frame pointer of 0 is the end, too, for the unwinder.
+                    way.is_whole = last.is_ok();
+                    way.last = Some((at, before));
+                    break;
                 }
             }
-            match next {
-                Some(next) => address = next,
-                None => break,
-            }
         }
-        found
+        way
     }
 
-    fn unwind(
+    /// The way out of a function that keeps a frame pointer, which the kernel does not show. What looks like its frame may
+    /// be left from earlier calls: the first way is taken that passes all hooks and comes to the end, or else the best one.
+    fn guess(
         &mut self,
         at: FrameAddress,
-        state: &mut UnwindRegsNative,
+        state: &UnwindRegsNative,
         stack: &StackWords<'_>,
-    ) -> Option<FrameAddress> {
-        let mut read = |at: u64| stack.word(at).ok_or(());
-        let next = self
-            .unwinder
-            .unwind_frame(at, state, &mut self.cache, &mut read);
-        FrameAddress::from_return_address(next.ok().flatten()?)
+        memory: &Memory,
+    ) -> Option<Way> {
+        let sp = state.sp();
+        let mut best: Option<Way> = None;
+        for fp in self.frame_pointers(sp, stack, memory) {
+            let from = registers::unwind_from(at.address(), sp, fp);
+            let way = self.follow(at, from, stack, memory);
+            if way.is_whole && way.kept == stack.kept.len() {
+                return Some(way);
+            }
+            if best.as_ref().is_none_or(|best| best.rank() < way.rank()) {
+                best = Some(way);
+            }
+        }
+        best
     }
 
     /// The file of a frame; the caller's file if an agent's trampoline replaces the caller.
@@ -230,6 +285,7 @@ impl Code {
         state: &UnwindRegsNative,
         stack: &StackWords<'_>,
         memory: &Memory,
+        kept_returns: &mut usize,
     ) -> Option<(usize, FrameAddress)> {
         for _ in 0..=4 {
             let at = address.address_for_lookup();
@@ -242,7 +298,10 @@ impl Code {
             let mut kept = stack.kept.iter().rev();
             let kept = kept.find(|kept| kept.slot == slot && kept.after == after);
             let next = match kept {
-                Some(kept) => kept.returns_to,
+                Some(kept) => {
+                    *kept_returns += 1;
+                    kept.returns_to
+                }
                 None => memory.word(after.wrapping_add(TRAMPOLINE_RETURN_AT)).ok()?,
             };
             address = FrameAddress::from_return_address(next)?;
@@ -256,21 +315,20 @@ impl Code {
             .position(|file| file.mapped.range.contains(&address))
     }
 
-    /// The frame pointer of a function that has one, from the innermost frame above `sp` that looks like its frame.
-    /// Such a frame has the frame pointer of its caller, further out, followed by a return address (System V ABI
-    /// 3.2.2). The kernel does not show the register.
-    fn frame_pointer(&self, sp: u64, stack: &StackWords<'_>, memory: &Memory) -> Option<u64> {
+    /// What may be the frame pointer of a function that has one: places above `sp` that look like its frame, innermost first.
+    /// Such a frame has the frame pointer of its caller, further out, followed by a return address (System V ABI 3.2.2).
+    fn frame_pointers(&self, sp: u64, stack: &StackWords<'_>, memory: &Memory) -> Vec<u64> {
         let [_, bottom, _] = stack.registers;
-        let first = (sp.checked_sub(bottom)? / 8) as usize;
-        let words = stack.words.get(first..)?;
-        let mut pairs = words.windows(2).take(SEARCHED_WORDS).enumerate();
+        let first = sp.saturating_sub(bottom) as usize / 8;
+        let words = stack.words.get(first..).unwrap_or_default();
+        let pairs = words.windows(2).take(SEARCHED_WORDS).enumerate();
         let is_frame = |&(at, pair): &(usize, &[u64])| {
             let here = sp + 8 * at as u64;
             let is_above = pair[0] > here && pair[0] - here <= FRAME_BYTES_MAX && pair[0] % 8 == 0;
             is_above && self.is_return_address(pair[1], here + 8, stack, memory)
         };
-        let (at, _) = pairs.find(is_frame)?;
-        Some(sp + 8 * at as u64)
+        let frames = pairs.filter(is_frame).take(FRAMES_TRIED);
+        frames.map(|(at, _)| sp + 8 * at as u64).collect()
     }
 
     /// Whether the word in a slot of the stack is the address after a call, or after the call of a trampoline that
