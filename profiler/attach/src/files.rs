@@ -242,6 +242,11 @@ impl Mapped {
         Some((low..low.checked_add(section.size())?, part))
     }
 
+    /// Where its code lies by the file's addresses, and what it is: as it was built, without what sessions have written since.
+    pub(crate) fn text(&self) -> Option<(Range<u64>, Part)> {
+        self.section(".text")
+    }
+
     /// The search table over frame descriptions that lie there.
     pub(crate) fn search_table(&self, frames: &Range<u64>) -> Option<(Range<u64>, Part)> {
         let (range, table) = self.section(".eh_frame_hdr")?;
@@ -257,7 +262,7 @@ impl Mapped {
     pub fn unwind_module(&self) -> Option<framehop::Module<Part>> {
         let (frames_at, frames) = self.frames()?;
         let (table_at, table) = self.search_table(&frames_at).unzip();
-        let (text_svma, text) = self.section(".text").unzip();
+        let (text_svma, text) = self.text().unzip();
         let got_svma = self.section(".got").map(|(range, _)| range);
         let sections = framehop::ExplicitModuleSectionInfo {
             base_svma: 0,

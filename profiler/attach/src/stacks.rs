@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -55,6 +56,7 @@ pub struct CodeFile {
     /// Which it is.
     pub loaded: Loaded,
     mapped: Mapped,
+    text: Option<(Range<u64>, Part)>,
 }
 
 /// An address in a file.
@@ -186,6 +188,7 @@ impl Code {
                     path: PathBuf::from(&mapped.path),
                     build_id: mapped.build_id(),
                 },
+                text: mapped.text(),
                 mapped,
             })
         });
@@ -357,16 +360,31 @@ impl Code {
         returns_to.is_ok_and(|returns_to| self.follows_call(returns_to, memory))
     }
 
-    /// Whether code of the target before an address ends with a call.
+    /// Whether code of the target before an address ends with a call, or did before a hook was written there.
     fn follows_call(&self, address: u64, memory: &Memory) -> bool {
         let Some(file) = self.file_at(address) else {
             return false;
         };
+        let file = &self.files[file];
         let mut code = [0; registers::CALL_BYTES_MAX];
         let before = address - code.len() as u64;
-        !is_agent(&self.files[file].loaded.path.to_string_lossy())
-            && memory.read(before, &mut code).is_ok()
+        !is_agent(&file.loaded.path.to_string_lossy())
+            && (file.code(before, &mut code) || memory.read(before, &mut code).is_ok())
             && registers::ends_with_call(&code)
+    }
+}
+
+impl CodeFile {
+    /// Copies code of the file from an address of the process on. False if it is not there.
+    fn code(&self, address: u64, into: &mut [u8]) -> bool {
+        let Some((range, text)) = &self.text else {
+            return false;
+        };
+        let at = address
+            .wrapping_sub(self.mapped.bias)
+            .checked_sub(range.start);
+        let code = at.and_then(|at| text.get(at as usize..)?.get(..into.len()));
+        code.map(|code| into.copy_from_slice(code)).is_some()
     }
 }
 
