@@ -37,7 +37,7 @@ pub struct Module {
     pub path_hash: u64,
     /// 1: it was announced as the executable of a process, which waits for the verdict.
     pub executable: AtomicU32,
-    /// A [`Fixed`]: whether code of a process with this file may be changed before its first instruction only.
+    /// A [`crate::Fixed`]: whether code of a process with this file may be changed before its first instruction only.
     pub fixed: AtomicU32,
     /// 1: a process has mapped the file, or a copy of it, at two addresses at once. It is hooked at one of them.
     pub twice: AtomicU32,
