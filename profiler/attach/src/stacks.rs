@@ -258,7 +258,8 @@ impl Code {
     }
 
     /// The way out of a function that keeps a frame pointer, which the kernel does not show. What looks like its frame may
-    /// be left from earlier calls: the first way is taken that passes all hooks and comes to the end, or else the best one.
+    /// be left from earlier calls: the first way is taken that passes all hooks and comes to the end, or else the best one that
+    /// passes some.
     fn guess(
         &mut self,
         at: FrameAddress,
@@ -267,18 +268,21 @@ impl Code {
         memory: &Memory,
     ) -> Option<Way> {
         let sp = state.sp();
+        let is_ahead = |kept: &&KeptReturn| kept.slot >= sp && stack.word(kept.slot).is_some();
+        let hooks = stack.kept.iter().filter(is_ahead).count();
         let mut best: Option<Way> = None;
         for fp in self.frame_pointers(sp, stack, memory) {
             let from = registers::unwind_from(at.address(), sp, fp);
             let way = self.follow(at, from, stack, memory);
-            if way.is_whole && way.kept == stack.kept.len() {
+            if way.is_whole && way.kept == hooks {
                 return Some(way);
             }
             if best.as_ref().is_none_or(|best| best.rank() < way.rank()) {
                 best = Some(way);
             }
         }
-        best
+        // A way that misses all hooks on this stack is certainly wrong.
+        best.filter(|way| way.kept > 0 || hooks == 0)
     }
 
     /// The file of a frame; the caller's file if an agent's trampoline replaces the caller.
