@@ -1,7 +1,7 @@
 //! The control page.
 
 use crate::keeping::KeepTable;
-use crate::module_table::TableLock;
+use crate::table_lock::TableLock;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
 
 /// Modes of the agents.

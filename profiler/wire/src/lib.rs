@@ -43,6 +43,7 @@ pub mod plan;
 pub mod record;
 pub mod ring;
 mod stacks;
+mod table_lock;
 pub mod waiters;
 pub mod waits;
 
@@ -57,6 +58,7 @@ pub use plan::{Displaced, Form, Label, Members, Piece, Probe, Refusal, Role, Wan
 pub use record::{Marker, Record};
 pub use ring::{RingHeader, RingState};
 pub use stacks::{CopiedAt, CopyState, STACKS_LEN, StackCopy};
+pub use table_lock::TableLock;
 pub use waiters::{WAITERS_LEN, Waiters};
 pub use waits::ObjectKind;
 

@@ -4,8 +4,8 @@ use std::cell::UnsafeCell;
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_wire::module_table::{File, TableLock};
-use evenkeel_wire::{Control, MODULES_MAX, Module, ModuleState, ModuleTable, now_ticks};
+use evenkeel_wire::module_table::File;
+use evenkeel_wire::{Control, MODULES_MAX, Module, ModuleState, ModuleTable, TableLock, now_ticks};
 
 /// A control page and a table, as in an arena.
 struct Memory {
