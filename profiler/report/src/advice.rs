@@ -176,7 +176,8 @@ impl Pattern {
         match self.kinds.is_empty() {
             true if self.waits_only => is_wait(finding) || !is_short(finding),
             true => self.waits || !is_wait(finding),
-            false => self.kinds.contains(&finding.kind),
+            // Stacks do not show the kind.
+            false => finding.seen_only || self.kinds.contains(&finding.kind),
         }
     }
 
