@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use support::build::own_program;
@@ -109,17 +111,23 @@ fn a_stall_in_the_work_for_an_interval_with_a_key() {
     is_found("sleep", &options, "serve");
 }
 
-/// A function with a frame pointer is left by its own return address, not by a copy of it among its locals.
-#[test]
-fn a_copy_of_a_return_address_is_no_frame() {
+/// Where slow requests of a program stood: at least one path.
+#[track_caller]
+fn paths_of_requests(program: &Path) -> Vec<Value> {
     let place = Place::new();
-    let program = own_program("copies", include_str!("slow/copies.c"));
-    let run = place.profile(&["--interval", "request"], &program, &[STALLS]);
+    let run = place.profile(&["--interval", "request"], program, &[STALLS]);
     let run = run.ended(0);
     let profile = place.json("run.json");
     let paths = profile["slow_stacks"]["paths"].as_array().unwrap();
     assert!(!paths.is_empty(), "{}", run.stderr);
-    for path in paths {
+    paths.clone()
+}
+
+/// A function with a frame pointer is left by its own return address, not by a copy of it among its locals.
+#[test]
+fn a_copy_of_a_return_address_is_no_frame() {
+    let program = own_program("copies", include_str!("slow/copies.c"));
+    for path in paths_of_requests(&program) {
         let functions = path["functions"].as_array().unwrap().iter();
         let times = functions.filter(|&name| name == "request").count();
         assert_eq!(times, 1, "{path}");
@@ -129,14 +137,8 @@ fn a_copy_of_a_return_address_is_no_frame() {
 /// Frames of calls that have returned are no way out.
 #[test]
 fn what_earlier_calls_left_on_the_stack_is_not_followed() {
-    let place = Place::new();
     let program = own_program("leftovers", include_str!("slow/leftovers.c"));
-    let run = place.profile(&["--interval", "request"], &program, &[STALLS]);
-    let run = run.ended(0);
-    let profile = place.json("run.json");
-    let paths = profile["slow_stacks"]["paths"].as_array().unwrap();
-    assert!(!paths.is_empty(), "{}", run.stderr);
-    for path in paths {
+    for path in paths_of_requests(&program) {
         let shown = path["functions"].to_string();
         assert!(shown.contains(r#""request","wait_here""#), "{path}");
         assert!(!shown.contains("earlier"), "{path}");

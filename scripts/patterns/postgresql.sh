@@ -66,6 +66,19 @@ select abalance from pgbench_accounts where aid = :aid;
 LOAD
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 4 -R 200 -T 600
     ;;
+slow-copy)
+    start primary 5432
+    as "$bin/pgbench" -i -s 10 -q >/dev/null 2>&1
+    export_slowly() {
+        sql -c "copy (select repeat('x', 4000) from pgbench_accounts limit 20000) to stdout" | python3 -c 'import sys, time
+while sys.stdin.buffer.read(1 << 20):
+    time.sleep(0.02)'
+        sleep 1
+    }
+    load repeat export_slowly
+    echo 'select aid from pgbench_accounts where aid = 5;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 3 -R 300 -T 600
+    ;;
 rows-idle)
     start primary 5432
     as "$bin/pgbench" -i -s 1 -q >/dev/null 2>&1

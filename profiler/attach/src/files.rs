@@ -242,7 +242,7 @@ impl Mapped {
         Some((low..low.checked_add(section.size())?, part))
     }
 
-    /// Where its code lies by the file's addresses, and what it is: as it was built, without what sessions have written since.
+    /// Where its code lies by the file's addresses, and the code as it was built: hooks are not in it.
     pub(crate) fn text(&self) -> Option<(Range<u64>, Part)> {
         self.section(".text")
     }

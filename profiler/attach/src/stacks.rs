@@ -204,10 +204,8 @@ impl Code {
         let [pc, sp, fp] = stack.registers;
         let from = registers::unwind_from(pc, sp, fp);
         let mut way = self.follow(FrameAddress::InstructionPointer(pc), from, stack, memory);
-        let is_certain = way.is_whole && way.kept == stack.kept.len() && way.kept > 0;
         if let Some((at, state)) = way.last
             && fp == 0
-            && !is_certain
             && registers::frame_pointer(&state) == 0
             && let Some(rest) = self.guess(at, &state, stack, memory)
         {
@@ -258,8 +256,8 @@ impl Code {
     }
 
     /// The way out of a function that keeps a frame pointer, which the kernel does not show. What looks like its frame may
-    /// be left from earlier calls: the first way is taken that passes all hooks and comes to the end, or else the best one that
-    /// passes some.
+    /// be left from earlier calls. The first way is taken that passes all hooks and comes to the end. If there is none, it
+    /// is the best way that passes some.
     fn guess(
         &mut self,
         at: FrameAddress,
@@ -326,8 +324,9 @@ impl Code {
     /// Such a frame has the frame pointer of its caller, further out, followed by a return address (System V ABI 3.2.2).
     fn frame_pointers(&self, sp: u64, stack: &StackWords<'_>, memory: &Memory) -> Vec<u64> {
         let [_, bottom, _] = stack.registers;
-        let first = sp.saturating_sub(bottom) as usize / 8;
-        let words = stack.words.get(first..).unwrap_or_default();
+        let first = sp.checked_sub(bottom).map(|bytes| bytes as usize / 8);
+        let words = first.and_then(|first| stack.words.get(first..));
+        let words = words.unwrap_or_default();
         let pairs = words.windows(2).take(SEARCHED_WORDS).enumerate();
         let is_frame = |&(at, pair): &(usize, &[u64])| {
             let here = sp + 8 * at as u64;

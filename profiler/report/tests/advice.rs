@@ -24,6 +24,22 @@ fn of(target: &str, finding: Finding) -> Finding {
     profile.findings.remove(0)
 }
 
+/// Stacks of a wait for the client do not show its kind.
+#[test]
+fn a_wait_that_is_only_seen_in_stacks_has_its_advice() {
+    let write = |seen_only| Finding {
+        function: "secure_write".into(),
+        kind: Kind::Call,
+        share: 0.5,
+        seen_only,
+        ..Finding::default()
+    };
+    let means = |finding| of("/usr/sbin/postgres", finding).means;
+    let says = means(write(true)).expect("it is known");
+    assert!(says.contains("waits for its client"), "{says}");
+    assert_eq!(means(write(false)), None, "it is timed, and no wait");
+}
+
 #[test]
 fn every_server_has_its_patterns() {
     for (name, least) in [

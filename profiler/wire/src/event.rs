@@ -17,7 +17,8 @@
 //! Attribute [value]           Object, Label x 1-n
 //! EndKeyed [time, generation << 8 | n]   Object, Open x n
 //! ```
-//! A **stamp** is the plan's generation << 1 | whether the interval's probes were on. Above it an `End` has the interval's [`KeepRate`], and whether its call was left. A line with an `Object` is a **group**: its
+//! A **stamp** is the plan's generation << 1 | whether the interval's probes were on. Above it an `End` has the
+//! interval's [`KeepRate`], and whether its call was left. A line with an `Object` is a **group**: its
 //! records lie one behind the other in the ring, whatever handlers of signals record meanwhile. So do a `Begin` and its
 //! labels; a handler's calls may come between the `Open`s and their `End`.
 //!

@@ -4,14 +4,15 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 
 use crate::{Control, MODULES_MAX};
 
+/// Bytes of a build id that are kept: all of those that linkers make by default (SHA-1).
+const BUILD_ID_MAX: usize = 20;
+
 /// Knowledge about a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ModuleState {
     /// Free entry.
     Empty = 0,
-    /// An agent is writing it.
-    Claimed = 1,
     /// An agent waits for the session to judge it.
     Announced = 2,
     /// The plan may refer to it.
@@ -28,7 +29,7 @@ pub struct Module {
     /// Bytes of the build id, 0 where the file has none.
     pub build_id_len: u32,
     /// The GNU build id.
-    pub build_id: [u8; 20],
+    pub build_id: [u8; BUILD_ID_MAX],
     /// Bytes of the path.
     pub path_len: u32,
     /// Process that announced it (its `/proc/PID/root` is where the path leads).
@@ -53,7 +54,8 @@ impl Module {
 
     /// The build id, if there is one.
     pub fn build_id(&self) -> Option<&[u8]> {
-        (self.build_id_len > 0).then(|| &self.build_id[..(self.build_id_len as usize).min(20)])
+        (self.build_id_len > 0)
+            .then(|| &self.build_id[..(self.build_id_len as usize).min(BUILD_ID_MAX)])
     }
 }
 
@@ -79,21 +81,25 @@ pub struct File<'a> {
 }
 
 impl File<'_> {
+    /// What the table keeps of its build id.
+    fn kept_id(&self) -> Option<&[u8]> {
+        self.build_id.map(|id| &id[..id.len().min(BUILD_ID_MAX)])
+    }
+
     /// Files with build ids are told apart by them, others by their paths.
     fn is(&self, module: &Module) -> bool {
-        match (self.build_id, module.build_id()) {
+        match (self.kept_id(), module.build_id()) {
             (Some(wanted), Some(present)) => wanted == present,
             (None, None) => module.path_hash == path_hash(self.path),
             _ => false,
         }
     }
 
+    /// Into an entry that another process may have written a part of before it was killed.
     fn write(&self, module: &mut Module) {
-        if let Some(id) = self.build_id {
-            let len = id.len().min(module.build_id.len());
-            module.build_id[..len].copy_from_slice(&id[..len]);
-            module.build_id_len = len as u32;
-        }
+        let id = self.kept_id().unwrap_or_default();
+        module.build_id[..id.len()].copy_from_slice(id);
+        module.build_id_len = id.len() as u32;
         let len = self.path.len().min(module.path.len());
         module.path[..len].copy_from_slice(&self.path[..len]);
         module.path_len = len as u32;

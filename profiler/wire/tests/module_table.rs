@@ -2,7 +2,7 @@
 
 use std::cell::UnsafeCell;
 use std::collections::HashSet;
-use std::sync::atomic::Ordering::*;
+use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_wire::module_table::File;
 use evenkeel_wire::{Control, MODULES_MAX, Module, ModuleState, ModuleTable, TableLock, now_ticks};
@@ -92,8 +92,38 @@ fn of_many_at_once_each_file_is_there_once_and_complete() {
     assert!(modules.iter().all(announced));
 }
 
-/// A process that was killed with the table in its hands does not keep it, whether somebody has waited for the process or not, and in
-/// whichever namespace its number is. A process that only stood still does not release what is another's by now.
+/// What is longer than the table keeps is told apart by its beginning.
+#[test]
+fn a_long_build_id_is_known_again() {
+    let memory = Memory::new();
+    assert_eq!(memory.enter("/a", Some(&[7; 32])), Some(0));
+    assert_eq!(memory.enter("/a", Some(&[7; 32])), Some(0));
+    assert_eq!(memory.table().modules()[0].build_id(), Some(&[7; 20][..]));
+}
+
+/// A process was killed before it had counted its entry. Of that entry nothing is left in the next one.
+#[test]
+fn an_entry_that_was_not_completed_is_written_anew() {
+    let memory = Memory::new();
+    memory.enter("/killed-with-a-long-name", Some(b"one"));
+    memory.control.modules.store(0, Release);
+    assert_eq!(memory.enter("/b", None), Some(0));
+    let module = &memory.table().modules()[0];
+    assert_eq!((module.path(), module.build_id()), (&b"/b"[..], None));
+}
+
+/// The clock of a machine that was moved may go back.
+#[test]
+fn a_lock_from_the_future_is_taken_over() {
+    let memory = Memory::new();
+    // SAFETY: the lock is one word, the time.
+    let word = unsafe { &*(&raw const memory.control.modules_lock).cast::<AtomicU64>() };
+    word.store(u64::MAX, Relaxed);
+    assert_eq!(memory.enter("/a", None), Some(0));
+}
+
+/// A process that was killed with the table in its hands does not keep it. A process that only stood still does not release what
+/// is another's by now.
 #[test]
 fn what_a_killed_process_held_is_taken_over() {
     let memory = Memory::new();

@@ -12,12 +12,12 @@ use evenkeel_wire::LabelValue;
 
 /// Classes kept apart, at most; intervals of any further class are counted together.
 pub const CLASSES_MAX: usize = 256;
-/// Characters of a class's name, at most.
+/// Characters of a label's normal form, at most. A status or an error may follow it in a class' name.
 pub const NAME_MAX: usize = 120;
 /// Name of the class of intervals without a label.
 pub const UNLABELLED: &str = "(no label)";
-/// Behind the name of a class: of those of its intervals that an exception or `longjmp` left.
-pub const ERROR: &str = "(error)";
+/// Ends the name of a class of intervals that an exception or `longjmp` left.
+const ERROR: &str = "(error)";
 /// Name of the class of intervals beyond [`CLASSES_MAX`].
 pub const OTHER: &str = "other classes";
 /// Labels whose class is remembered, at most.
@@ -48,6 +48,8 @@ pub struct ClassTable {
     by_integer: FxHashMap<u64, usize>,
     /// Of a class and a number that came with it.
     detailed: FxHashMap<(usize, u64), usize>,
+    /// By the class of their label, that of the intervals that failed.
+    failed: FxHashMap<usize, usize>,
     /// See [`ClassTable::is_of_tables`].
     is_of_tables: bool,
 }
@@ -61,6 +63,7 @@ impl Default for ClassTable {
             key: Vec::new(),
             by_integer: FxHashMap::default(),
             detailed: FxHashMap::default(),
+            failed: FxHashMap::default(),
             is_of_tables: false,
         }
     }
@@ -146,12 +149,15 @@ impl ClassTable {
 
     /// The class of those intervals of `class` whose call an exception or `longjmp` left.
     pub(crate) fn with_error(&mut self, class: usize) -> usize {
-        let name = match class {
-            OTHER_ID => return OTHER_ID,
-            UNLABELLED_ID => ERROR.to_owned(),
-            _ => format!("{} {ERROR}", self.name(class)),
+        if let Some(&failed) = self.failed.get(&class) {
+            return failed;
+        }
+        let failed = match class {
+            OTHER_ID => OTHER_ID,
+            UNLABELLED_ID => self.class_named(ERROR.to_owned()),
+            _ => self.class_named(format!("{} {ERROR}", self.name(class))),
         };
-        self.class_named(name)
+        remember(&mut self.failed, class, failed)
     }
 
     /// The class of a name as [`ClassTable::names`] has it.
