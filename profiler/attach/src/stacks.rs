@@ -256,8 +256,8 @@ impl Code {
     }
 
     /// The way out of a function that keeps a frame pointer, which the kernel does not show. What looks like its frame may
-    /// be left from earlier calls. The first way is taken that passes all hooks and comes to the end. If there is none, it
-    /// is the best way that passes some.
+    /// be left from earlier calls. The first way is taken that passes all hooks and comes to the end. Otherwise it is the
+    /// best way that passes some.
     fn guess(
         &mut self,
         at: FrameAddress,
