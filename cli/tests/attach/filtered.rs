@@ -8,7 +8,7 @@ use std::process::Command;
 use evenkeel_attach::process;
 
 use crate::support::build::own_program;
-use crate::support::run::{finish_hearing, has_opened_all, lacks_root, signal};
+use crate::support::run::{eventually, finish_hearing, has_opened_all, lacks_root, signal};
 use crate::working::Working;
 use crate::{nodes, own_filters_are_read};
 
@@ -70,10 +70,16 @@ fn one_that_has_changed_its_user_besides() {
         return;
     }
     let working = filtered(&["nobody"]);
-    let open = || {
-        let folder = format!("/proc/{}/fd", working.pid());
-        std::fs::read_dir(folder).expect("it runs").count()
-    };
+    let folder = format!("/proc/{}/fd", working.pid());
+    let open = || std::fs::read_dir(&folder).expect("it runs").count();
+    // The file that says that it is ready is there before it is closed.
+    let ready = working.place.file("ready");
+    let is_ready = |to: std::io::Result<std::path::PathBuf>| to.is_ok_and(|to| to == ready);
+    assert!(eventually(|| {
+        let descriptors = std::fs::read_dir(&folder).expect("it runs").flatten();
+        let mut links = descriptors.map(|descriptor| std::fs::read_link(descriptor.path()));
+        !links.any(is_ready)
+    }));
     let before = open();
     let options = ["--interval", "run_interval", "--json", "run.json"];
     working.attached_until(&options, has_opened_all).ended(0);
