@@ -394,6 +394,36 @@ small-buffers-and-commits)
     load as "$bin/pgbench" -n -f "$work/scan.sql" -c 1 -R 5 -T 600
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 300 -T 600
     ;;
+other-server)
+    # A foreign table on another server, which is slow for one row of twenty.
+    start standby 5433
+    start primary 5432
+    as "$bin/psql" -p 5433 -Xqc 'create table t (id int primary key, n int); insert into t select g, g from generate_series(1, 10000) g' \
+        -c 'create function slow(int) returns int language plpgsql as $$ begin if random() < 0.05 then perform pg_sleep(0.15); end if; return $1; end $$' \
+        -c 'create view v as select id, slow(n) as n from t'
+    sql -c "create extension postgres_fdw; create server other foreign data wrapper postgres_fdw options (host '$work', port '5433', dbname 'postgres');
+        create user mapping for postgres server other; create foreign table v (id int, n int) server other"
+    printf '%s\n' '\set id random(1, 10000)' 'select n from v where id = :id;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 4 -R 200 -T 600
+    ;;
+index-build)
+    start primary 5432
+    as "$bin/pgbench" -i -s 4 -q >/dev/null 2>&1
+    index() { sql -c 'create index i on pgbench_accounts (filler, abalance)' -c 'drop index i'; sleep 0.5; }
+    load repeat index
+    load as "$bin/pgbench" -n -S -c 4 -R 200 -T 600
+    ;;
+row-policy)
+    # The rows that a role may see depend on a second table, which has no index.
+    start primary 5432
+    as "$bin/pgbench" -i -s 2 -q >/dev/null 2>&1
+    sql -c "create table member (name text, bid int); insert into member select 'x' || g, 1 from generate_series(1, 40000) g; insert into member values ('app', 1);
+        create role app login; grant select on all tables in schema public to app; alter table pgbench_tellers enable row level security;
+        create policy p on pgbench_tellers for select to app using (exists (select 1 from member m where m.name = current_user and m.bid = pgbench_tellers.bid))"
+    printf '%s\n' '\set tid random(1, 20)' 'select tbalance from pgbench_tellers where tid = :tid;' >"$work/load.sql"
+    load as env PGUSER=app "$bin/pgbench" -n -f "$work/load.sql" -c 1 -R 10 -T 600
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 3 -R 200 -T 600
+    ;;
 *)
     unknown
     ;;

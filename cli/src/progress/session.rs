@@ -156,7 +156,7 @@ pub fn message(event: &Event<'_>) -> Option<String> {
         } => {
             let still_ms = stood_still.as_secs_f64() * 1e3;
             format!(
-                "planted probes in {classes} classes (step {batch}); the Java virtual machine stood still for {still_ms:.1} ms at most"
+                "planted probes in {classes} classes (step {batch}); the Java virtual machine stood still for {still_ms:.1} ms at most, and compiles its code again now"
             )
         }
         Event::LeftOut { why } => (*why).to_owned(),

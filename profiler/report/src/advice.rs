@@ -88,6 +88,9 @@ pub struct Pattern {
     /// One of these is on each of its paths: its function, or one that led to its call.
     #[serde(default)]
     pub within: Vec<String>,
+    /// That one is nearer to it than any of these.
+    #[serde(default)]
+    pub nearer_than: Vec<String>,
     /// It says what is left to say where no other pattern fits, of any function on the path or of a class.
     #[serde(default)]
     pub general: bool,
@@ -155,7 +158,8 @@ impl Pattern {
         (is_any || has(&self.functions, &finding.function))
             && (self.called_by.is_empty()
                 || caller.is_some_and(|caller| has(&self.called_by, caller)))
-            && (self.within.is_empty() || along_path::is_within(finding, &self.within))
+            && (self.within.is_empty()
+                || along_path::is_within(finding, &self.within, &self.nearer_than))
             && self.allows(finding)
             && (self.held_by.is_empty() || self.is_held(finding))
             && (self.while_in.is_empty() || self.is_meanwhile(finding))

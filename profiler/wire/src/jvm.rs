@@ -16,7 +16,7 @@
 //! Suspend                                 -> Ok              intervals are only counted until the next Switch
 //! Waits     first, count                  -> Ok | Failed why    waits are calls of the probes from `first` on
 //! WaitNames                               -> WaitNames [(number of the probe behind `first`, wait, class name)]
-//! Sample    times, period_us, frames      -> Samples [(age_ticks, [method])], [(method, class number, name, descriptor, class name, flags)]
+//! Sample    times, period_us, frames, [number] -> Samples [(age_ticks, [method])], [(method, class number, name, descriptor, class name, flags)]
 //! Leave                                   -> Ok              all probes are off, and the session is over
 //! Done
 //! ```
@@ -24,7 +24,7 @@
 use alloc::vec::Vec;
 
 /// Version of the messages: agent and session refuse each other when it differs.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// Probes that one JVM can have: each has a byte that says whether it is on.
 pub const JAVA_PROBES_MAX: usize = 1 << 16;
@@ -96,7 +96,7 @@ pub enum Request {
     Switch = 4,
     /// Count intervals, and record none.
     Suspend = 5,
-    /// Look at the stacks of threads that are in intervals.
+    /// Look at the stacks of threads that are in intervals; or, if classes are named, in methods of these.
     Sample = 6,
     /// The session is over.
     Leave = 7,

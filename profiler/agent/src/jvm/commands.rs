@@ -10,7 +10,7 @@ use evenkeel_wire::jvm::{Answer, Fields, JAVA_PROBES_MAX, Message, PROTOCOL, Req
 
 use crate::jvm::classes::Classes;
 use crate::jvm::link::Link;
-use crate::jvm::samples::Samples;
+use crate::jvm::samples::{Looks, Samples};
 use crate::jvm::vm::{ClassHook, Jni, Jvmti, Object, Vm, VmEvent};
 use crate::jvm::{environment, events, helper, joining, library_waits, reserved, switches};
 use crate::{arena, code_state, threads};
@@ -122,8 +122,12 @@ fn answer(
             let (Some(times), Some(period_us), Some(frames)) = numbers else {
                 return false;
             };
-            let period = Duration::from_micros(period_us.into());
-            let samples = Samples::take(jni, jvmti, times, period, frames as usize);
+            let looks = Looks {
+                times,
+                period: Duration::from_micros(period_us.into()),
+                frames: frames as usize,
+            };
+            let samples = Samples::take(jni, jvmti, looks, &listed(&classes, fields));
             link.say(samples.message(jni, jvmti, &mut classes))
         }
         Request::Waits => match begin_waits(jni, jvmti, &mut fields) {
@@ -217,17 +221,16 @@ fn switch(fields: &mut Fields<'_>) -> Option<()> {
     Some(())
 }
 
+/// The classes whose numbers are left of a message.
+fn listed(classes: &Classes, mut fields: Fields<'_>) -> Vec<Object> {
+    let numbers = core::iter::from_fn(|| fields.number());
+    numbers.filter_map(|number| classes.get(number)).collect()
+}
+
 /// Has the JVM load classes again. The connection, if the session is still there, and whether it was answered.
-fn rewrite(jvmti: Jvmti, link: Link, mut fields: Fields<'_>) -> (Option<Link>, bool) {
-    let mut numbers = Vec::new();
-    while let Some(number) = fields.number() {
-        numbers.push(number);
-    }
-    let classes: Vec<Object> = match CLASSES.lock() {
-        Ok(classes) => numbers
-            .iter()
-            .filter_map(|&number| classes.get(number))
-            .collect(),
+fn rewrite(jvmti: Jvmti, link: Link, fields: Fields<'_>) -> (Option<Link>, bool) {
+    let classes = match CLASSES.lock() {
+        Ok(classes) => listed(&classes, fields),
         Err(_) => return (None, false),
     };
     let rewriting = Rewriting {

@@ -37,6 +37,7 @@ pub fn open_later(vm: Vm) -> bool {
     let started = (VmEvent::Started, started as *const c_void);
     let is_set = jvmti.set_callbacks([started].into_iter()).is_ok();
     jvmti.hear(VmEvent::Started, true);
+    jvmti.prepare_early();
     is_set
 }
 

@@ -343,6 +343,12 @@ impl Jvmti {
         self.set_callbacks(callbacks)
     }
 
+    /// Asks, while the JVM is being loaded, for the right to load classes again. From then on the JVM knows which compiled code rests on
+    /// which class. JDK 17, asked later, throws all of it away at the first such class.
+    pub fn prepare_early(self) {
+        let _ = self.add_capabilities(RETRANSFORMS);
+    }
+
     /// Sets the functions for events. The JVM's error.
     pub fn set_callbacks(
         self,
@@ -422,17 +428,32 @@ impl Jvmti {
     /// All classes that are loaded. They are many: see [`Jni::in_frame`].
     pub fn loaded_classes(self) -> Vec<Object> {
         let (mut len, mut classes) = (0, ptr::null_mut::<Object>());
-        // SAFETY: the JVM's table; an array of this length, which is given back.
-        unsafe {
-            if call!(self.0, 77, (*mut i32, *mut *mut Object) -> i32, &raw mut len, &raw mut classes)
-                != 0
-            {
-                return Vec::new();
-            }
-            let list = core::slice::from_raw_parts(classes, len as usize).to_vec();
-            self.free(classes);
-            list
+        // SAFETY: the JVM's table.
+        let refused = unsafe {
+            call!(self.0, 77, (*mut i32, *mut *mut Object) -> i32, &raw mut len, &raw mut classes)
+        };
+        self.list(refused, len, classes)
+    }
+
+    /// All threads of the system that run Java. They are many: see [`Jni::in_frame`].
+    pub fn threads(self) -> Vec<Object> {
+        let (mut len, mut threads) = (0, ptr::null_mut::<Object>());
+        // SAFETY: the JVM's table.
+        let refused = unsafe {
+            call!(self.0, 3, (*mut i32, *mut *mut Object) -> i32, &raw mut len, &raw mut threads)
+        };
+        self.list(refused, len, threads)
+    }
+
+    /// An array that the JVM has made, which is given back to it.
+    fn list(self, refused: i32, len: i32, array: *mut Object) -> Vec<Object> {
+        if refused != 0 || array.is_null() {
+            return Vec::new();
         }
+        // SAFETY: an array of this length.
+        let list = unsafe { core::slice::from_raw_parts(array, len as usize) }.to_vec();
+        self.free(array);
+        list
     }
 
     /// The signature of a class: `Ljava/lang/String;`.

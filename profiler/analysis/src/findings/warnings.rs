@@ -234,6 +234,15 @@ pub enum Warning {
         /// All stops together, at most, ns.
         total_ns: u64,
     },
+    /// Loading classes again threw compiled code away.
+    JavaCompiled {
+        /// Time until it was compiled again, ns.
+        time_ns: u64,
+        /// Intervals that ended in this time, a second.
+        rate: f64,
+        /// The same later.
+        rate_later: f64,
+    },
     /// Number of intervals that began on virtual threads, which are not followed.
     VirtualThreads(u64),
     /// Java methods were not opened because the virtual machine would have stopped for too long.

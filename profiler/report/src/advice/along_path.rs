@@ -79,20 +79,31 @@ fn callers(finding: &Finding) -> Vec<(String, Option<String>)> {
     callers.map(|caller| (caller.to_owned(), None)).collect()
 }
 
-/// Whether one of these functions is on each of the finding's paths: as a step, or as the function that has a step's call. Or it is inside
-/// of the finding for sure.
-pub(super) fn is_within(finding: &Finding, functions: &[String]) -> bool {
-    let is_known = |name: &str| functions.iter().any(|known| known == base(name));
-    let has = |path: &CallPath| {
+/// Whether one of these functions is on each of the finding's paths: as a step, as the function that has a step's call, or inside of the
+/// finding for sure. And whether it is nearer to the innermost function there than any of the others is.
+pub(super) fn is_within(finding: &Finding, functions: &[String], others: &[String]) -> bool {
+    let inside = inside(finding);
+    let is_nearest = |path: &CallPath| {
         let below = path.0.iter().skip(1);
-        let mut names = below.flat_map(|step| {
+        let steps = below.flat_map(|step| {
             let caller = step.site.as_ref().map(|site| &site.caller);
-            [&step.function].into_iter().chain(caller)
+            caller.into_iter().chain([&step.function])
         });
-        names.any(|name| is_known(name))
+        let names: Vec<&str> = steps
+            .chain(inside.iter().map(|(name, _)| name))
+            .map(|name| base(name))
+            .collect();
+        let last = |of: &[String]| {
+            names
+                .iter()
+                .rposition(|name| of.iter().any(|one| one == name))
+        };
+        last(functions) > last(others)
     };
-    let is_on_paths = !finding.paths.is_empty() && finding.paths.iter().all(has);
-    is_on_paths || inside(finding).iter().any(|(name, _)| is_known(name))
+    match finding.paths.is_empty() {
+        true => is_nearest(&CallPath(Vec::new())),
+        false => finding.paths.iter().all(is_nearest),
+    }
 }
 
 /// The functions of a path, outermost first, without the interval.
@@ -141,15 +152,15 @@ mod tests {
                 .to_vec(),
             ..Finding::default()
         };
-        let within = |name: &str| is_within(&finding, &[name.to_owned()]);
+        let within = |name: &str| is_within(&finding, &[name.to_owned()], &[]);
         assert!(within("check") && within("scan"));
         assert!(!within("read") && !within("a"));
-        assert!(!is_within(&Finding::default(), &["check".to_owned()]));
+        assert!(!is_within(&Finding::default(), &["check".to_owned()], &[]));
         let called = Finding {
             paths: vec!["a > run > (indirect) [table::count(int)+0x1f] > wait".into()],
             ..Finding::default()
         };
-        assert!(is_within(&called, &["table::count".to_owned()]));
+        assert!(is_within(&called, &["table::count".to_owned()], &[]));
         let shown = Finding {
             paths: vec!["a > run".into()],
             seen_inside: Some(SeenInside {
@@ -161,11 +172,28 @@ mod tests {
             ..Finding::default()
         };
         let scan = others(&shown).next().unwrap();
-        assert!(scan.function == "scan" && is_within(&scan, &["check".to_owned()]));
+        assert!(scan.function == "scan" && is_within(&scan, &["check".to_owned()], &[]));
         assert!(
-            is_within(&shown, &["scan".to_owned()]),
+            is_within(&shown, &["scan".to_owned()], &[]),
             "inside of it for sure"
         );
+    }
+
+    #[test]
+    fn the_nearest_counts_where_a_pattern_says_so() {
+        let (index, table) = (["index".to_owned()], ["table".to_owned()]);
+        let of = |path: &str| Finding {
+            paths: vec![path.into()],
+            ..Finding::default()
+        };
+        for (path, nearest) in [
+            ("a > index > scan", true),
+            ("a > index > table > scan", false),
+            ("a > table > index > scan", true),
+            ("a > scan", false),
+        ] {
+            assert_eq!(is_within(&of(path), &index, &table), nearest, "{path}");
+        }
     }
 
     #[test]

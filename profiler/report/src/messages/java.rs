@@ -18,6 +18,17 @@ pub(super) fn said(warning: &Warning) -> String {
             duration(*total_ns as f64),
             duration(*longest_ns as f64)
         ),
+        Warning::JavaCompiled {
+            time_ns,
+            rate,
+            rate_later,
+        } => format!(
+            "probes made the Java virtual machine compile its code again, which took {}. In this time {} intervals a second ended, later {}. The report is \
+             of the later ones. A JVM that is started with the agent (-agentpath) throws less code away",
+            duration(*time_ns as f64),
+            count(rate.round() as u64),
+            count(rate_later.round() as u64)
+        ),
         Warning::VirtualThreads(intervals) => format!(
             "{} intervals began on virtual threads, which are not followed, and are missing here: name a method that runs on platform threads",
             count(*intervals)

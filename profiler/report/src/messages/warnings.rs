@@ -83,6 +83,7 @@ pub fn warning(warning: &Warning) -> String {
         | Warning::FewRecorded { .. }
         | Warning::TimedInSome { .. } => compared(warning),
         Warning::JavaStopped { .. }
+        | Warning::JavaCompiled { .. }
         | Warning::VirtualThreads(_)
         | Warning::JavaPauseLimit { .. }
         | Warning::JavaNotOpened { .. } => java::said(warning),

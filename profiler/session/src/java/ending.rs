@@ -18,6 +18,9 @@ use crate::profile::Outcome;
 use crate::profile::facts::{machine, sampling};
 use crate::profile::warnings::of_agent;
 
+/// From this time on the user is told that the JVM compiled its code again: each step waits for half a second at least.
+const COMPILES_LONG: Duration = Duration::from_secs(3);
+
 impl Session<'_> {
     pub(super) fn finish(mut self, interrupted: &AtomicBool) -> Result<Outcome, Error> {
         let ending = self.end().after(interrupted.load(Relaxed));
@@ -144,6 +147,21 @@ impl Session<'_> {
         }
     }
 
+    /// What compiling again has cost, where it took long.
+    fn compiled_again(&self) -> Option<Warning> {
+        let compiled = self.compiled;
+        let after_first = (compiled.time - compiled.first).as_secs_f64();
+        let later = self.run.seconds() - after_first;
+        let is_long = compiled.time >= COMPILES_LONG && later > 0.0;
+        let counts = self.records.counts();
+        let ended = self.records.intervals() + counts.sampled_out + counts.missed;
+        is_long.then(|| Warning::JavaCompiled {
+            time_ns: compiled.time.as_nanos() as u64,
+            rate: compiled.intervals as f64 / compiled.time.as_secs_f64(),
+            rate_later: ended as f64 / later,
+        })
+    }
+
     fn all_warnings(&self) -> Vec<Warning> {
         let longest = self.pauses.iter().max().copied().unwrap_or_default();
         let total: Duration = self.pauses.iter().sum();
@@ -154,6 +172,7 @@ impl Session<'_> {
                 longest_ns: longest.as_nanos() as u64,
                 total_ns: total.as_nanos() as u64,
             }),
+            self.compiled_again(),
             (intervals > 0).then_some(Warning::VirtualThreads(intervals)),
             self.too_long.clone(),
         ];

@@ -5,6 +5,7 @@
 //! session    the loop: drain, look, open
 //! awaited      the classes of the intervals, until they are loaded
 //! opening      classes are loaded again with probes: the first ones, and those of further methods
+//! compilers    whether the JVM compiles its code again
 //! ending       classes as they were, and the report
 //! search     which methods are opened next (stacks: where intervals spend their time)
 //! plan       probes: ids, what reports call them, class files rewritten with them (kinds: what JDK methods block for)
@@ -15,12 +16,13 @@
 //!
 //! Refinement is another than that of native code. Each time that classes are loaded again the JVM stands still, and
 //! compiled code is thrown away. So it is done at most `BATCHES_MAX` times a run, for all levels of calls at once, and
-//! stacks say which methods are worth it. Intervals are not recorded until the JVM is as fast as before; probes that
-//! cost too much are turned off by a byte each.
+//! stacks say which methods are worth it. Those of a running JVM are looked at before the first time. Intervals are not
+//! recorded until the JVM's compilers are idle again; probes that cost too much are turned off by a byte each.
 //!
 //! Native functions below Java methods are not timed, and neither are intervals on virtual threads: reports say both.
 
 mod awaited;
+mod compilers;
 mod ending;
 mod kinds;
 mod method;

@@ -8,40 +8,43 @@ use std::time::{Duration, Instant};
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_wire::Label;
 
+use super::compilers::Compilers;
 use super::method::{self, NamedMethod, Purpose, dotted};
 use super::plan::Calls;
 use super::problem::Problem;
 use super::search;
 use super::session::{JvmTarget, Session};
-use super::stacks::Method;
+use super::stacks::{Caller, Method};
 use super::talk::{Joined, Pause, Talk};
 use super::waits;
 use crate::error::Error;
+
 use crate::profile::{Event, Observer};
+use crate::refine::policy::MUCH;
 
 /// Time for which the JVM of a command may refuse requests that it permits once it has started.
 const STARTS_WITHIN: Duration = Duration::from_secs(5);
 /// Interval of the requests.
 pub(super) const ASK: Duration = Duration::from_millis(250);
 
-/// Looks at stacks, and the time between them: a second in all, in several requests, so that the user can end it.
+/// Looks at stacks, and the time between them: a second in all, in several requests, so that the user can end it. Up to
+/// three seconds where threads are rarely in intervals.
 const REQUESTS: u32 = 10;
+const REQUESTS_MAX: u32 = 30;
+/// Stacks that suffice.
+const STACKS_ENOUGH: u64 = 200;
 const LOOKS: u32 = 20;
 const LOOK_PERIOD: Duration = Duration::from_millis(5);
 /// Frames of a stack that are looked at.
 const FRAMES: u32 = 256;
 
-/// A method is opened from this part of the time on.
+/// A method is opened from this part of the time on. For a further step one must have [`MUCH`]: the JVM is slow for seconds after it.
 const SHARE_MIN: f64 = 0.02;
 
-/// Window in which the JVM must reach its earlier speed, and the shortest and longest time without a step.
-const SETTLED_WINDOW: Duration = Duration::from_millis(300);
-const SETTLES_AT_LEAST: Duration = Duration::from_millis(500);
-const SETTLES_AT_MOST: Duration = Duration::from_secs(3);
-/// It is as fast again from this part of its rate on.
-const AS_FAST: f64 = 0.9;
-/// Intervals in the window without which there is no rate to speak of.
-const INTERVALS_FEW: f64 = 30.0;
+/// Window in which the JVM's compilers have to be idle, but for this part of it, and the longest wait for that.
+const SETTLED_WINDOW: Duration = Duration::from_millis(500);
+const BUSY_MAX: f64 = 0.2;
+const SETTLES_AT_MOST: Duration = Duration::from_secs(30);
 
 impl Session<'_> {
     /// Talks with the agent.
@@ -111,18 +114,39 @@ impl Session<'_> {
                 }
             }
         }
-        let mut classes = self.plan.classes();
+        let mut needed = self.plan.classes();
         // Restores classes that an earlier session left behind.
-        classes.extend(
-            (0..joined.left_behind)
-                .filter(|number| !classes.contains(number))
-                .collect::<Vec<_>>(),
-        );
-        self.load_again(&classes, observer)?;
-        self.settle(None, interrupted);
+        needed.extend(0..joined.left_behind);
+        needed.sort_unstable();
+        needed.dedup();
+        self.load_first(needed, interrupted, observer)?;
+        self.settle(interrupted, observer);
         self.switch()?;
         self.run.note_hooked(observer);
         Ok(true)
+    }
+
+    /// Has the intervals' classes loaded again, and those of the methods in which a process spends their time already.
+    fn load_first(
+        &mut self,
+        needed: Vec<u32>,
+        interrupted: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        let mut classes = needed.clone();
+        if matches!(self.target, JvmTarget::Process { .. }) {
+            let mut of_intervals: Vec<u32> = self.roots.iter().map(|(class, _)| *class).collect();
+            of_intervals.dedup();
+            self.look_at_stacks(&of_intervals, interrupted)?;
+            let next = self.methods_to_open(0);
+            classes.extend(self.open(next));
+        }
+        self.load_opened(classes, &needed, observer)?;
+        match self.batches {
+            // The JVM refuses one of them: the intervals' own are needed.
+            0 => self.load_again(&needed, observer),
+            _ => Ok(()),
+        }
     }
 
     /// Has waits recorded, and notes the class that parks threads.
@@ -268,26 +292,41 @@ impl Session<'_> {
         self.talk(|talk| talk.switch(generation, &states))
     }
 
-    /// Waits until the JVM is as fast as before: compiled code was thrown away. `rate`: intervals a second then, if
-    /// that is known.
-    fn settle(&mut self, rate: Option<f64>, interrupted: &AtomicBool) {
+    /// Waits until the JVM has compiled its code again.
+    fn settle(&mut self, interrupted: &AtomicBool, observer: &mut dyn Observer) {
         let began = Instant::now();
-        let mut window = (Instant::now(), self.records.drain.unplanned);
-        while began.elapsed() < SETTLES_AT_MOST && !interrupted.load(Relaxed) {
-            self.records.pass(false);
-            let seconds = window.0.elapsed().as_secs_f64();
-            if window.0.elapsed() >= SETTLED_WINDOW {
-                let now = (self.records.drain.unplanned - window.1) as f64 / seconds;
-                let expected = rate.unwrap_or(0.0);
-                let is_told = expected * seconds >= INTERVALS_FEW;
-                let is_fast = !is_told || now >= AS_FAST * expected;
-                if is_fast && began.elapsed() >= SETTLES_AT_LEAST {
-                    return;
-                }
-                window = (Instant::now(), self.records.drain.unplanned);
+        let seen = self.records.drain.unplanned;
+        let at_most = self
+            .settings
+            .duration
+            .unwrap_or(SETTLES_AT_MOST)
+            .min(SETTLES_AT_MOST);
+        while began.elapsed() < at_most && !self.is_over(interrupted) {
+            if !self.compiles(interrupted, observer) {
+                break;
             }
+        }
+        let took = began.elapsed();
+        self.compiled.time += took;
+        if self.run.hooked.is_none() {
+            self.compiled.first = took;
+        }
+        self.compiled.intervals += self.records.drain.unplanned - seen;
+    }
+
+    /// Whether the JVM compiles for more than a part of a window.
+    fn compiles(&mut self, interrupted: &AtomicBool, observer: &mut dyn Observer) -> bool {
+        let began = Instant::now();
+        let compilers = Compilers::of(self.jvm.pid());
+        let (mut looks, mut busy) = (0.0, 0.0);
+        while began.elapsed() < SETTLED_WINDOW && !interrupted.load(Relaxed) {
+            self.records.pass(false);
+            looks += 1.0;
+            busy += f64::from(u8::from(compilers.are_busy()));
             std::thread::sleep(self.records.period);
         }
+        self.run.tick(&self.records, self.plan.planted(), observer);
+        busy > BUSY_MAX * looks
     }
 
     /// Looks at stacks of intervals, and opens the methods in which they spend their time. Whether there were any.
@@ -298,21 +337,17 @@ impl Session<'_> {
         interrupted: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<bool, Error> {
-        let (seen, began) = (self.records.intervals(), Instant::now());
-        self.look_at_stacks(interrupted)?;
-        let rate = (self.records.intervals() - seen) as f64 / began.elapsed().as_secs_f64();
-        self.plan.learn(&self.stacks);
-        let room = self.settings.limits.probes_max.saturating_sub(called);
-        let next = search::next(&self.stacks, &self.opened, SHARE_MIN, room);
-        let next: Vec<_> = next
-            .into_iter()
-            .filter(|(method, _)| !self.is_root(method))
-            .collect();
+        self.look_at_stacks(&[], interrupted)?;
+        let next = self.methods_to_open(called);
         let bodies = self.bodies_to_time();
+        let is_much = next.first().is_some_and(|(_, caller)| caller.share >= MUCH);
         let first = next.first().map(|(method, _)| method).or(bodies.first());
         let Some(first) = first.filter(|_| !interrupted.load(Relaxed)) else {
             return Ok(false);
         };
+        if !is_much && bodies.is_empty() {
+            return Ok(false);
+        }
         if let Some(too_long) = self.would_stop_too_long(next.len() + bodies.len(), first) {
             self.too_long = Some(too_long);
             return Ok(false);
@@ -324,36 +359,64 @@ impl Session<'_> {
             classes.push(method.class_number);
             self.timed_bodies.insert(method);
         }
-        classes.sort_unstable();
-        classes.dedup();
-        for (method, caller) in next {
+        classes.extend(self.open(next));
+        self.load_opened(classes, &[], observer)?;
+        self.plan.learn(&self.stacks);
+        self.settle(interrupted, observer);
+        self.switch()?;
+        Ok(true)
+    }
+
+    /// The methods in which intervals spend their time, as far as there is room beside probes that are called.
+    fn methods_to_open(&mut self, called: usize) -> Vec<(Rc<Method>, Caller)> {
+        self.plan.learn(&self.stacks);
+        let room = self.settings.limits.probes_max.saturating_sub(called);
+        let next = search::next(&self.stacks, &self.opened, SHARE_MIN, room);
+        next.into_iter()
+            .filter(|(method, _)| !self.is_root(method))
+            .collect()
+    }
+
+    /// Plans the calls of these methods. Their classes.
+    fn open(&mut self, methods: Vec<(Rc<Method>, Caller)>) -> Vec<u32> {
+        let mut classes = Vec::new();
+        for (method, caller) in methods {
             let calls = Calls::Of(caller.calls);
             self.plan
                 .open(method.class_number, &method.name, &method.descriptor, calls);
-            if !classes.contains(&method.class_number) {
-                classes.push(method.class_number);
-            }
+            classes.push(method.class_number);
             self.opened.insert(method);
         }
-        if let Err(error) = self.load_again(&classes, observer) {
-            // All classes are as they were: what was to be opened stays closed.
-            let Error::Java(Problem::Refused(why)) = error else {
-                return Err(error);
-            };
-            self.run.warnings.push(Warning::JavaNotOpened {
-                classes: classes.len(),
-                why,
-            });
-            for class in classes {
-                if !self.reloaded.contains(&class) {
-                    self.plan.forget(class);
-                }
+        classes
+    }
+
+    /// Has classes loaded again in which methods are to be opened. Where the JVM refuses, these stay closed, but for
+    /// those that are needed.
+    fn load_opened(
+        &mut self,
+        mut classes: Vec<u32>,
+        needed: &[u32],
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        classes.sort_unstable();
+        classes.dedup();
+        let Err(error) = self.load_again(&classes, observer) else {
+            return Ok(());
+        };
+        // All classes are as they were.
+        let Error::Java(Problem::Refused(why)) = error else {
+            return Err(error);
+        };
+        self.run.warnings.push(Warning::JavaNotOpened {
+            classes: classes.len(),
+            why,
+        });
+        for class in classes {
+            if !self.reloaded.contains(&class) && !needed.contains(&class) {
+                self.plan.forget(class);
             }
         }
-        self.plan.learn(&self.stacks);
-        self.settle(Some(rate), interrupted);
-        self.switch()?;
-        Ok(true)
+        Ok(())
     }
 
     /// Methods to time themselves: those that loops call, in which intervals spend their time.
@@ -369,18 +432,15 @@ impl Session<'_> {
         wanted.map(|(method, _)| method).collect()
     }
 
-    fn look_at_stacks(&mut self, interrupted: &AtomicBool) -> Result<(), Error> {
-        let mut messages = Vec::new();
-        self.talk(|talk| {
-            for _ in 0..REQUESTS {
-                messages.push(talk.sample(LOOKS, LOOK_PERIOD, FRAMES)?);
-                if interrupted.load(Relaxed) {
-                    break;
-                }
+    /// Looks at stacks of intervals; before there are probes, at those with methods of these classes.
+    fn look_at_stacks(&mut self, classes: &[u32], interrupted: &AtomicBool) -> Result<(), Error> {
+        let seen = self.stacks.seen;
+        for request in 0..REQUESTS_MAX {
+            let is_enough = self.stacks.seen - seen >= STACKS_ENOUGH;
+            if interrupted.load(Relaxed) || request >= REQUESTS && is_enough {
+                break;
             }
-            Ok(())
-        })?;
-        for message in messages {
+            let message = self.talk(|talk| talk.sample(LOOKS, LOOK_PERIOD, FRAMES, classes))?;
             let roots = &self.roots;
             let is_root = |method: &Method| is_root(roots, method);
             if self.stacks.add(&message, is_root).is_none() {

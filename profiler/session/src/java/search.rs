@@ -10,6 +10,8 @@ use super::stacks::{Caller, Method, Stacks};
 pub(super) const BATCHES_MAX: u32 = 4;
 /// Stacks without which nothing is opened.
 const STACKS_FEW: u64 = 20;
+/// Stacks that a method must be on: fewer are chance, and one of a slow interval weighs as much as many others.
+const STACKS_OF_METHOD: u64 = 3;
 
 /// Classes that are not opened: the probes' own, and what switches virtual threads from one thread of the system to
 /// another.
@@ -57,6 +59,7 @@ pub(super) fn next(
         .into_iter()
         .filter(|(method, caller)| {
             caller.share >= share_min
+                && caller.stacks >= STACKS_OF_METHOD
                 && method.is_modifiable
                 && may_open(&method.class)
                 && !opened.contains(method)

@@ -45,6 +45,16 @@ pub(super) enum JvmTarget {
     },
 }
 
+/// Time in which a JVM compiles its code again after classes were loaded again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Compiled {
+    pub(super) time: Duration,
+    /// The part of it before the first round.
+    pub(super) first: Duration,
+    /// Intervals that ended in it.
+    pub(super) intervals: u64,
+}
+
 /// A session.
 pub(super) struct Session<'a> {
     pub(super) settings: &'a Settings,
@@ -67,6 +77,8 @@ pub(super) struct Session<'a> {
     pub(super) batches: u32,
     /// How long each stopped the JVM, at most.
     pub(super) pauses: Vec<Duration>,
+    /// The time in which it compiled its code again.
+    pub(super) compiled: Compiled,
     /// Methods that were not opened so that the JVM would not stand still for longer than the user allows.
     pub(super) too_long: Option<Warning>,
     /// When the profile is looked at next, and how long the look is.
@@ -111,6 +123,7 @@ impl<'a> Session<'a> {
             opened: BTreeSet::new(),
             batches: 0,
             pauses: Vec::new(),
+            compiled: Compiled::default(),
             too_long: None,
             next_look: Instant::now(),
             look: LOOK_FIRST,
@@ -140,8 +153,7 @@ impl<'a> Session<'a> {
                 last_slow = Instant::now();
                 self.run.tick(&self.records, self.plan.planted(), observer);
                 self.run.listening.look(self.jvm.pid());
-                let is_over = self.run.is_over(self.settings.duration);
-                if !self.is_running() || interrupted.load(Relaxed) || is_over {
+                if self.is_over(interrupted) {
                     return Ok(());
                 }
                 self.show(observer);
@@ -161,6 +173,11 @@ impl<'a> Session<'a> {
             }
             std::thread::sleep(self.records.period);
         }
+    }
+
+    /// Whether the time is up, the target has ended, or the user has had enough.
+    pub(super) fn is_over(&mut self, interrupted: &AtomicBool) -> bool {
+        interrupted.load(Relaxed) || self.run.is_over(self.settings.duration) || !self.is_running()
     }
 
     fn look_in(&mut self, look: Duration) {

@@ -33,6 +33,8 @@ pub(super) type Called = (String, String);
 pub(super) struct Caller {
     /// The part of all ages in which it was on the stack.
     pub(super) share: f64,
+    /// The stacks that it was on.
+    pub(super) stacks: u64,
     /// The methods that it was seen to call, with their classes.
     pub(super) calls: BTreeMap<Called, BTreeSet<String>>,
 }
@@ -53,6 +55,7 @@ pub(super) struct Stacks {
 #[derive(Debug, Default)]
 struct Weighed {
     age: f64,
+    stacks: u64,
     calls: BTreeMap<Called, BTreeSet<String>>,
 }
 
@@ -117,6 +120,7 @@ impl Stacks {
             // A recursion counts once.
             if met.insert(frame.clone()) {
                 caller.age += age;
+                caller.stacks += 1;
             }
         }
     }
@@ -125,6 +129,7 @@ impl Stacks {
     pub(super) fn callers(&self) -> Vec<(Rc<Method>, Caller)> {
         let caller = |weighed: &Weighed| Caller {
             share: weighed.age / self.age.max(1.0),
+            stacks: weighed.stacks,
             calls: weighed.calls.clone(),
         };
         let mut callers: Vec<_> = self

@@ -190,16 +190,20 @@ impl<'a> Talk<'a> {
         Ok(names)
     }
 
-    /// Takes stacks of threads in intervals: the message as it came.
+    /// Takes stacks of threads in intervals, or, if there are such, in methods of these classes: the message as it came.
     pub(super) fn sample(
         &mut self,
         times: u32,
         period: Duration,
         frames: u32,
+        classes: &[u32],
     ) -> Result<Vec<u8>, Problem> {
         let mut message = Message::new(Request::Sample as u8);
         message.number(times).number(period.as_micros() as u32);
         message.number(frames);
+        for &class in classes {
+            message.number(class);
+        }
         self.send(message)?;
         self.answer(Answer::Samples)
     }

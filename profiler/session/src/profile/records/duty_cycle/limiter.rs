@@ -18,7 +18,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::Work;
 use super::policy::{
-    DRAINING_MIN, GROWTH_MAX, LIMIT_PERIOD, PAIRS_ENOUGH, RECORDED_MIN, SPENT_PART, SURE_ERRORS,
+    COST_SECONDS, DRAINING_MIN, GROWTH_MAX, LIMIT_PERIOD, PAIRS_ENOUGH, RECORDED_MIN, SPENT_PART,
+    SURE_ERRORS,
 };
 use crate::spare::SpareTime;
 
@@ -45,6 +46,27 @@ struct Cost {
 impl Cost {
     fn all(self) -> f64 {
         self.draining + self.in_target
+    }
+}
+
+/// Means of the last second or so. What was recorded costs as long as it lasts: a slow interval costs something for long after the
+/// fraction was set that let it in.
+#[derive(Clone, Copy, Debug)]
+struct Lately {
+    cost: Cost,
+    recorded: f64,
+    kept: f64,
+}
+
+impl Lately {
+    /// Takes in what was so for some seconds.
+    fn note(&mut self, cost: Cost, recorded: f64, kept: f64, seconds: f64) {
+        let part = (seconds / COST_SECONDS).min(1.0);
+        let mix = |mean: &mut f64, now: f64| *mean += part * (now - *mean);
+        mix(&mut self.cost.draining, cost.draining);
+        mix(&mut self.cost.in_target, cost.in_target);
+        mix(&mut self.recorded, recorded);
+        mix(&mut self.kept, kept);
     }
 }
 
@@ -83,6 +105,7 @@ pub struct OverheadLimiter {
     recorded: f64,
     /// Fraction of those that is kept when they end.
     kept: f64,
+    lately: Lately,
     /// Slowdown by recording.
     slowdown: Slowdown,
     last: Spent,
@@ -116,6 +139,14 @@ impl OverheadLimiter {
             rule: SamplingRule::Uniform,
             recorded: 1.0,
             kept: 1.0,
+            lately: Lately {
+                cost: Cost {
+                    draining: 0.0,
+                    in_target: 0.0,
+                },
+                recorded: 1.0,
+                kept: 1.0,
+            },
             slowdown: Slowdown::default(),
             last,
             draining: Duration::ZERO,
@@ -201,26 +232,26 @@ impl OverheadLimiter {
         if now.duration_since(self.last.at) < LIMIT_PERIOD {
             return None;
         }
-        let (cost, budget) = (self.cost_since(now, work), self.budget);
+        let seconds = now.duration_since(self.last.at).as_secs_f64();
+        let cost = self.cost_since(now, work);
+        self.lately.note(cost, self.recorded, self.kept, seconds);
+        let (Lately { cost, .. }, budget) = (self.lately, self.budget);
         let least = DRAINING_MIN * budget;
         (self.recorded, self.kept) = match self.rule {
             SamplingRule::All => (1.0, 1.0),
             SamplingRule::Uniform | SamplingRule::Windows => {
-                (towards(self.recorded, budget, cost.all()), 1.0)
+                (self.recorded_at(budget, cost.all()), 1.0)
             }
             // Both use what the other leaves.
-            SamplingRule::Latency => (
-                towards(
-                    self.recorded,
-                    budget - cost.draining.min(least),
-                    cost.in_target,
-                ),
-                towards(
-                    self.kept,
-                    (budget - cost.in_target).max(least),
-                    cost.draining,
-                ),
-            ),
+            SamplingRule::Latency => {
+                let for_probes = budget - cost.draining.min(least);
+                let for_draining = (budget - cost.in_target).max(least);
+                let kept = self.lately.kept * for_draining / cost.draining.max(1e-9);
+                (
+                    self.recorded_at(for_probes, cost.in_target),
+                    kept.min(GROWTH_MAX * self.kept),
+                )
+            }
         };
         if self.rule != SamplingRule::All {
             let slowdown = mean_ticks.map_or(self.slowdown, |mean| self.slowdown.at(mean));
@@ -230,12 +261,12 @@ impl OverheadLimiter {
         self.kept = self.kept.clamp(RECORDED_MIN, 1.0);
         Some(((1.0 - self.recorded) * ONE) as u32)
     }
-}
 
-/// The fraction that costs what is allowed, if the present one costs so much.
-fn towards(present: f64, allowed: f64, cost: f64) -> f64 {
-    let wanted = present * allowed / cost.max(1e-9);
-    wanted.min(present * GROWTH_MAX)
+    /// The fraction to record that costs what is allowed, if that of lately costs so much.
+    fn recorded_at(&self, allowed: f64, cost: f64) -> f64 {
+        let wanted = self.lately.recorded * allowed / cost.max(1e-9);
+        wanted.min(GROWTH_MAX * self.recorded)
+    }
 }
 
 /// Processor time of the calling thread.
@@ -290,6 +321,23 @@ mod tests {
             assert_ne!(skipped(&mut limiter, second), Some(0));
         }
         assert_eq!(skipped(&mut limiter, 9), Some(0));
+    }
+
+    /// A call path with millions of calls: for 100 ms every two seconds it costs ten times what is allowed, which is half of it on
+    /// average. Each period by itself would leave one interval in a hundred, and take seconds to come back.
+    #[test]
+    fn a_slow_interval_does_not_end_all_recording() {
+        let start = Instant::now();
+        let mut limiter = OverheadLimiter::with_budget(0.06, start);
+        let mut records = 0;
+        for period in 1..=400 {
+            if period % 40 < 2 {
+                records += 1_500_000;
+            }
+            let now = start + period * LIMIT_PERIOD;
+            limiter.decide(now, work(records, 20.0), None);
+            assert!(limiter.recorded > 0.5, "{period}: {}", limiter.recorded);
+        }
     }
 
     /// Asked every millisecond for a tenth of a second.

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 /// Interval at which the fraction of recorded intervals is set. Guess: `the_fraction_is_set_now_and_then`.
 pub(super) const LIMIT_PERIOD: Duration = Duration::from_millis(50);
+/// Time over which costs and fractions are averaged. Longer than most slow intervals: these go on to cost what they cost
+/// when fewer are recorded. Guess: `a_slow_interval_does_not_end_all_recording`.
+pub(super) const COST_SECONDS: f64 = 1.0;
 /// The part of `--max-overhead` that it spends. The rest is for cost that it does not see: the ends of intervals,
 /// counted ones included, caches, and the processor that each drain takes from another thread. Measured:
 /// `half_of_what_is_allowed_is_spent`.
