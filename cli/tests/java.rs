@@ -193,6 +193,28 @@ fn a_running_jvm_is_attached_to_again_and_again() {
     }
 }
 
+/// A further step is not made, since the first stop was longer than a microsecond. Calls two levels below the interval
+/// are timed nevertheless: stacks were looked at before.
+#[test]
+fn methods_of_a_running_jvm_are_chosen_before_the_first_step() {
+    for jdk in jdks() {
+        let place = compiled(&jdk);
+        let running = Running::start(java(&place, &jdk, &[]));
+        let pid = running.pid();
+        // So that threads are in intervals.
+        std::thread::sleep(Duration::from_secs(1));
+        let words = ["attach", &pid, "--interval", INTERVAL, "--for", "3s"];
+        let words = words.into_iter().chain(["--max-pause", "1us"]);
+        let words = words.chain(["--json", "run.json"]);
+        let run = finish(place.evenkeel(words).spawn().unwrap()).ended(0);
+        let tree = &place.json("run.json")["tree"];
+        let recursive = child(tree, "recursive").unwrap_or_else(|| panic!("{run:?}"));
+        assert!(child(recursive, "work").is_some(), "{recursive}");
+        assert!(!run.stderr.contains("(step 2)"), "{run:?}");
+        running.end(&place);
+    }
+}
+
 /// The share of all nodes of this name in a tree, and the sum of their standard errors.
 fn share_of(node: &Value, name: &str) -> (f64, f64) {
     if node["name"] == *name {

@@ -202,6 +202,22 @@ near)
     load repeat search
     clients 6
     ;;
+other-server)
+    # MIGRATE to a server that takes long to answer.
+    start 1000
+    slow=$(free_port)
+    load python3 -c 'import socket, sys, threading, time
+def serve(connection):
+    while sent := connection.recv(65536):
+        time.sleep(0.12)
+        connection.sendall(b"+OK\r\n" * max(1, sent.count(b"SELECT") + sent.count(b"RESTORE")))
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
+    while True:
+        threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()' "$slow"
+    move() { redis set moved x; redis migrate 127.0.0.1 "$slow" moved 0 1000; sleep 0.5; }
+    load repeat move
+    clients 6
+    ;;
 other)
     # A command that no other pattern knows.
     start 1000

@@ -3,6 +3,7 @@
 use evenkeel_analysis::OUTSIDE;
 use evenkeel_analysis::findings::{GivesUp, Holder};
 use evenkeel_analysis::profile::{Finding, Profile, SLOW_ENOUGH, Trade};
+use evenkeel_analysis::sites::INDIRECT;
 use evenkeel_analysis::slow::holder;
 
 use crate::{fit, names, units};
@@ -95,11 +96,16 @@ fn classes(profile: &Profile, finding: &Finding) -> Option<String> {
 
 fn unnamed(finding: &Finding) -> Option<String> {
     let unnamed = finding.unnamed.as_ref()?;
-    Some(format!(
-        "{} of its time is in {}, a function without a name: install the debug symbols of its file.",
-        units::whole_percent(unnamed.of_time),
-        unnamed.function
-    ))
+    let part = units::whole_percent(unnamed.of_time);
+    let function = &unnamed.function;
+    Some(match function.strip_prefix(INDIRECT) {
+        Some(at) => format!(
+            "{part} of its time is in calls through a pointer{at}: whom they call was not timed."
+        ),
+        None => format!(
+            "{part} of its time is in {function}, a function without a name: install the debug symbols of its file."
+        ),
+    })
 }
 
 fn waits(finding: &Finding) -> Option<String> {

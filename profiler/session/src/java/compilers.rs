@@ -57,7 +57,24 @@ fn state(stat: &str) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::*};
+
     use super::*;
+
+    /// A thread with such a name runs until it is seen, and is not seen any more once it has ended.
+    #[test]
+    fn a_compiler_is_known_by_its_name() {
+        let pid = std::process::id() as i32;
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let named = std::thread::Builder::new().name("C2 CompilerThread0".to_owned());
+            let runs = || while !ends.load(Relaxed) {};
+            named.spawn_scoped(scope, runs).expect("a thread");
+            while !Compilers::of(pid).are_busy() {}
+            ends.store(true, Relaxed);
+        });
+        assert!(!Compilers::of(pid).are_busy());
+    }
 
     #[test]
     fn a_line_has_a_name_and_a_state() {

@@ -20,7 +20,6 @@ use super::waits;
 use crate::error::Error;
 
 use crate::profile::{Event, Observer};
-use crate::refine::policy::MUCH;
 
 /// Time for which the JVM of a command may refuse requests that it permits once it has started.
 const STARTS_WITHIN: Duration = Duration::from_secs(5);
@@ -38,7 +37,7 @@ const LOOK_PERIOD: Duration = Duration::from_millis(5);
 /// Frames of a stack that are looked at.
 const FRAMES: u32 = 256;
 
-/// A method is opened from this part of the time on. For a further step one must have [`MUCH`]: the JVM is slow for seconds after it.
+/// A method is opened from this part of the time on.
 const SHARE_MIN: f64 = 0.02;
 
 /// Window in which the JVM's compilers have to be idle, but for this part of it, and the longest wait for that.
@@ -340,7 +339,7 @@ impl Session<'_> {
         self.look_at_stacks(&[], interrupted)?;
         let next = self.methods_to_open(called);
         let bodies = self.bodies_to_time();
-        let is_much = next.first().is_some_and(|(_, caller)| caller.share >= MUCH);
+        let is_much = search::are_worth_a_step(&next);
         let first = next.first().map(|(method, _)| method).or(bodies.first());
         let Some(first) = first.filter(|_| !interrupted.load(Relaxed)) else {
             return Ok(false);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::stacks::{Caller, Method, Stacks};
+use crate::refine::policy::MUCH;
 
 /// Times that classes are loaded again in a run to open methods, at most.
 pub(super) const BATCHES_MAX: u32 = 4;
@@ -66,4 +67,56 @@ pub(super) fn next(
         })
         .filter(|found| fits(found))
         .collect()
+}
+
+/// Whether these are worth a further step: the JVM is slow for seconds after it.
+pub(super) fn are_worth_a_step(next: &[(Rc<Method>, Caller)]) -> bool {
+    next.first().is_some_and(|(_, caller)| caller.share >= MUCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stacks::tests::message_of;
+    use super::*;
+
+    /// `seldom` is on two stacks of ages that are most of the time, `often` on nineteen.
+    #[test]
+    fn what_few_stacks_show_is_chance() {
+        let mut stacks = Stacks::default();
+        let names = ["request", "often", "seldom", "leaf"];
+        let often = (10, vec![3, 1, 0]);
+        let seldom = (1000, vec![3, 2, 0]);
+        let all: Vec<_> = std::iter::repeat_n(often, 19)
+            .chain([seldom.clone(), seldom.clone()])
+            .collect();
+        let is_root = |method: &Method| method.name == "request";
+        stacks.add(&message_of(&all, &names), is_root);
+        let opened = |stacks: &Stacks| -> Vec<String> {
+            let next = next(stacks, &BTreeSet::new(), 0.02, 100);
+            next.iter().map(|(method, _)| method.name.clone()).collect()
+        };
+        assert_eq!(opened(&stacks), ["request", "often"]);
+        stacks.add(&message_of(&[seldom], &names), is_root);
+        assert_eq!(opened(&stacks), ["request", "seldom", "often"]);
+    }
+
+    #[test]
+    fn a_step_is_made_for_much() {
+        let method = Rc::new(Method {
+            class_number: 0,
+            class: String::new(),
+            name: String::new(),
+            descriptor: String::new(),
+            is_modifiable: true,
+        });
+        let of_share = |share| {
+            let caller = Caller {
+                share,
+                ..Caller::default()
+            };
+            [(method.clone(), caller)]
+        };
+        assert!(are_worth_a_step(&of_share(0.1)));
+        assert!(!are_worth_a_step(&of_share(0.09)) && !are_worth_a_step(&[]));
+    }
 }

@@ -203,7 +203,7 @@ fn method(fields: &mut Fields<'_>) -> Option<Method> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use evenkeel_wire::jvm::{Answer, Message};
 
     use super::*;
@@ -211,16 +211,22 @@ mod tests {
     /// `a` calls `b`, which calls `c`; ages 30 in c and 10 in b. Below the interval's frame lies `main`, and one stack
     /// is of no interval.
     fn message() -> Vec<u8> {
+        let stacks = [(30, vec![2, 1, 0, 3]), (10, vec![1, 0, 3]), (99, vec![3])];
+        message_of(&stacks, &["a", "b", "c", "main"])
+    }
+
+    /// Stacks with their ages: numbers of methods, innermost first.
+    pub fn message_of(stacks: &[(u64, Vec<u32>)], names: &[&str]) -> Vec<u8> {
         let mut message = Message::new(Answer::Samples as u8);
-        message.number(3);
-        message.long(30).number(4);
-        message.number(2).number(1).number(0).number(3);
-        message.long(10).number(3);
-        message.number(1).number(0).number(3);
-        message.long(99).number(1);
-        message.number(3);
-        message.number(4);
-        for (number, name) in ["a", "b", "c", "main"].into_iter().enumerate() {
+        message.number(stacks.len() as u32);
+        for (age, methods) in stacks {
+            message.long(*age).number(methods.len() as u32);
+            for &method in methods {
+                message.number(method);
+            }
+        }
+        message.number(names.len() as u32);
+        for (number, name) in names.iter().enumerate() {
             message.number(number as u32).number(7).byte(1);
             message.bytes(b"LT;").bytes(name.as_bytes()).bytes(b"()V");
         }
