@@ -4,9 +4,11 @@
 #
 #   scripts/jvm/cycles.sh [CYCLES] [PAIRS]     200 cycles, and 0 pairs
 #
-# SECONDS_EACH=2 is the length of a session, EVENKEEL another build than target/release/evenkeel.
-# Prints one line a JDK. With PAIRS it then compares throughput with probes on and without, in turns of four seconds,
-# and prints the median ratio with its quartiles. Other work on the machine disturbs that, and nothing else here.
+# JAVA_OPTIONS are for the JVM. SECONDS_EACH=2 is the length of a session, EVENKEEL another build than target/release/evenkeel.
+# Prints one line a JDK. With PAIRS it then compares throughput: without probes, with probes once the JVM has compiled its
+# code again, and without them once it has done so again (A/A), four seconds each. It prints median ratios with their
+# quartiles. A last line says for how long the JVM was at less than half of its speed after attaching and after the end.
+# Other work on the machine disturbs that, and nothing else here.
 #
 # Growth is counted from the tenth cycle (of fewer than 20, the first) to the last. The bounds, which fail the script:
 # - metaspace: 8 MB. HotSpot keeps the last version of a class that was loaded again, and frees earlier ones when it
@@ -64,22 +66,47 @@ check_growth() {
     [ $(($3 - $2)) -le "$4" ] || echo "$1 grew by $(($3 - $2)), and $4 is the bound" >>"$scratch/failed"
 }
 
+# Waits, two seconds at a time, until the JVM is at half of its speed again in three turns in a row. Seconds below.
+recover() { # RATE
+    local slow=0 good=0
+    while [ "$good" -lt 3 ]; do
+        if [ $((2 * $(rate 2))) -lt "$1" ]; then
+            slow=$((slow + 2))
+            good=0
+        else
+            good=$((good + 1))
+        fi
+    done
+    echo "$slow"
+}
+
 compare() {
+    local plain slow slow_after probed again
     : >"$scratch/ratios"
     for _ in $(seq "$pairs"); do
         plain=$(rate 4)
-        attach --for 14s --json "$scratch/pair.json" >"$scratch/pair.log" 2>&1 &
+        attach --json "$scratch/pair.json" >"$scratch/pair.log" 2>&1 &
         session=$!
-        # Its steps and what follows them take some seconds.
-        sleep 9
-        probed=$(rate 4)
-        wait "$session" || true
+        # Its first step is made within a few seconds.
         sleep 4
-        awk -v a="$probed" -v b="$plain" 'BEGIN { print a / b }' >>"$scratch/ratios"
+        slow=$(recover "$plain")
+        sleep 8
+        probed=$(rate 4)
+        kill -INT "$session"
+        wait "$session" || true
+        slow_after=$(recover "$plain")
+        sleep 4
+        again=$(rate 4)
+        awk -v p="$probed" -v a="$plain" -v b="$again" -v s="$slow" -v e="$slow_after" \
+            'BEGIN { print 2 * p / (a + b), b / a, s, e }' >>"$scratch/ratios"
     done
-    sort -n "$scratch/ratios" | awk '{ r[NR] = $1 } END {
-        printf "throughput with probes / plain: median %.3f (quartiles %.3f to %.3f, %d pairs)\n",
-            r[int((NR + 1) / 2)], r[int((NR + 3) / 4)], r[int((3 * NR + 1) / 4)], NR }'
+    local column=0 what
+    for what in 'throughput with probes / plain' 'plain after / plain before' 'seconds below half after attaching' 'seconds below half after the end'; do
+        column=$((column + 1))
+        sort -n -k "$column" "$scratch/ratios" | awk -v what="$what" -v column="$column" '{ r[NR] = $column } END {
+            printf "%s: median %.3f (quartiles %.3f to %.3f, %d pairs)\n",
+                what, r[int((NR + 1) / 2)], r[int((NR + 3) / 4)], r[int((3 * NR + 1) / 4)], NR }'
+    done
 }
 
 run() {
@@ -87,7 +114,7 @@ run() {
     mkdir -p "$scratch/classes" "$scratch/data"
     "$java/javac" -d "$scratch/classes" -cp "$jars" "$here/scripts/jvm/programs/Statements.java"
     cd "$scratch/data"
-    coproc SERVER { exec "$java/java" -Xmx256m -cp "$jars:$scratch/classes" Statements 2>"$scratch/server.log"; }
+    coproc SERVER { exec "$java/java" ${JAVA_OPTIONS:-} -Xmx256m -cp "$jars:$scratch/classes" Statements 2>"$scratch/server.log"; }
     pid=$SERVER_PID
     exec {from}<&"${SERVER[0]}" {to}>&"${SERVER[1]}"
     sleep 5

@@ -303,12 +303,11 @@ fn followed_advice_is_not_given_again() {
         };
         profile.target = "/usr/sbin/nginx".into();
         advice::add(&mut profile);
-        profile.findings.remove(0).advice.len()
+        let advice = profile.findings.remove(0).advice;
+        let mut remedies = advice.iter().map(|remedy| remedy.what.as_str());
+        remedies.any(|what| what.contains("aio threads"))
     };
-    assert_eq!(
-        (of("ngx_read_file"), of("ngx_linux_sendfile_thread")),
-        (1, 0)
-    );
+    assert!(of("ngx_read_file") && !of("ngx_linux_sendfile_thread"));
 }
 
 /// Whatever weakens a commit or an isolation level is marked, and never comes first.
