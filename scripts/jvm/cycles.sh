@@ -83,16 +83,18 @@ recover() { # RATE
 compare() {
     local plain slow slow_after probed again
     : >"$scratch/ratios"
+    # Until all code is compiled.
+    sleep 30
     for _ in $(seq "$pairs"); do
         plain=$(rate 4)
-        attach --json "$scratch/pair.json" >"$scratch/pair.log" 2>&1 &
+        "$evenkeel" attach "$pid" --preset h2 --json "$scratch/pair.json" >"$scratch/pair.log" 2>&1 &
         session=$!
         # Its first step is made within a few seconds.
         sleep 4
         slow=$(recover "$plain")
         sleep 8
         probed=$(rate 4)
-        kill -INT "$session"
+        kill "$session"
         wait "$session" || true
         slow_after=$(recover "$plain")
         sleep 4

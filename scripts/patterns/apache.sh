@@ -164,6 +164,18 @@ RewriteMap names \"prg:/usr/bin/python3 $work/map.py\"
 RewriteRule ^/name/(.*)\$ \${names:\$1}"
     for _ in 1 2 3 4; do load repeat ask /name/a 0.01; done
     ;;
+rewrite-rules)
+    # Three thousand rules are compared with some of the paths.
+    start 'rewrite' "RewriteEngine On
+$(for i in $(seq 3000); do
+        echo "RewriteCond %{QUERY_STRING} ^a.*b$i.*c\$"
+        echo "RewriteRule ^/deep/.*\$ - [E=v$i:1]"
+    done)"
+    mkdir "$work/html/deep"
+    echo small >"$work/html/deep/page"
+    for _ in 1 2 3; do load repeat ask /small.txt 0.01; done
+    load repeat ask "/deep/page?$(printf 'a%.0s' $(seq 40))b1c" 0.1
+    ;;
 crowded)
     start 'deflate filter' 'SetOutputFilter DEFLATE
 DeflateCompressionLevel 9

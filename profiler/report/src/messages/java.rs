@@ -24,7 +24,8 @@ pub(super) fn said(warning: &Warning) -> String {
             rate_later,
         } => format!(
             "probes made the Java virtual machine compile its code again, which took {}. In this time {} intervals a second ended, later {}. The report is \
-             of the later ones. A JVM that is started with the agent (-agentpath) throws less code away",
+             of the later ones. It compiles again after the end, when probes are removed. A JVM that is started with the agent (-agentpath) throws less \
+             code away",
             duration(*time_ns as f64),
             count(rate.round() as u64),
             count(rate_later.round() as u64)

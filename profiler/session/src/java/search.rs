@@ -13,6 +13,8 @@ pub(super) const BATCHES_MAX: u32 = 4;
 const STACKS_FEW: u64 = 20;
 /// Stacks that a method must be on: fewer are chance, and one of a slow interval weighs as much as many others.
 const STACKS_OF_METHOD: u64 = 3;
+/// Stacks that one of the methods of a further step must be on.
+const STACKS_OF_STEP: u64 = 5;
 
 /// Classes that are not opened: the probes' own, and what switches virtual threads from one thread of the system to
 /// another.
@@ -71,7 +73,8 @@ pub(super) fn next(
 
 /// Whether these are worth a further step: the JVM is slow for seconds after it.
 pub(super) fn are_worth_a_step(next: &[(Rc<Method>, Caller)]) -> bool {
-    next.first().is_some_and(|(_, caller)| caller.share >= MUCH)
+    next.iter()
+        .any(|(_, caller)| caller.share >= MUCH && caller.stacks >= STACKS_OF_STEP)
 }
 
 #[cfg(test)]
@@ -109,14 +112,15 @@ mod tests {
             descriptor: String::new(),
             is_modifiable: true,
         });
-        let of_share = |share| {
+        let of = |share, stacks| {
             let caller = Caller {
                 share,
+                stacks,
                 ..Caller::default()
             };
             [(method.clone(), caller)]
         };
-        assert!(are_worth_a_step(&of_share(0.1)));
-        assert!(!are_worth_a_step(&of_share(0.09)) && !are_worth_a_step(&[]));
+        assert!(are_worth_a_step(&of(0.1, 5)));
+        assert!(!are_worth_a_step(&of(0.09, 5)) && !are_worth_a_step(&of(0.1, 4)));
     }
 }
