@@ -68,7 +68,11 @@ mod tests {
         let ends = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let named = std::thread::Builder::new().name("C2 CompilerThread0".to_owned());
-            let runs = || while !ends.load(Relaxed) {};
+            let runs = || {
+                while !ends.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            };
             named.spawn_scoped(scope, runs).expect("a thread");
             while !Compilers::of(pid).are_busy() {}
             ends.store(true, Relaxed);
