@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use evenkeel_attach::namespace;
 
-/// What the names of their threads have in common: `C2 CompilerThread0`, `JVMCI CompilerThread0`.
-const NAME: &str = "Compiler";
+/// How the names of their threads begin: `C2 CompilerThread0`, `JVMCI-native CompilerThread0`.
+const NAMES: [&str; 3] = ["C1 Compiler", "C2 Compiler", "JVMCI"];
 
 /// The threads of a JVM that compile.
 pub(super) struct Compilers {
@@ -24,10 +24,12 @@ impl Compilers {
             .flatten()
             .flatten()
             .map(|task| task.path().join("stat"));
-        let threads =
-            files.filter(|file| read(file).is_some_and(|stat| name(&stat).contains(NAME)));
+        let compiles = |file: &PathBuf| {
+            let stat = read(file);
+            stat.is_some_and(|stat| NAMES.iter().any(|known| name(&stat).starts_with(known)))
+        };
         Compilers {
-            threads: threads.collect(),
+            threads: files.filter(compiles).collect(),
         }
     }
 
