@@ -14,7 +14,7 @@ use super::plan::Calls;
 use super::problem::Problem;
 use super::search;
 use super::session::{JvmTarget, Session};
-use super::stacks::{Caller, Method};
+use super::stacks::{self, Caller, Method};
 use super::talk::{Joined, Pause, Talk};
 use super::waits;
 use crate::error::Error;
@@ -31,7 +31,7 @@ pub(super) const ASK: Duration = Duration::from_millis(250);
 const REQUESTS: u32 = 10;
 const REQUESTS_MAX: u32 = 30;
 /// Stacks that suffice.
-const STACKS_ENOUGH: u64 = 200;
+const STACKS_ENOUGH: u32 = 200;
 const LOOKS: u32 = 20;
 const LOOK_PERIOD: Duration = Duration::from_millis(5);
 /// Frames of a stack that are looked at.
@@ -175,13 +175,13 @@ impl Session<'_> {
     /// [`Session::switch`].
     fn load_again(&mut self, classes: &[u32], observer: &mut dyn Observer) -> Result<(), Error> {
         let mut found = MethodsFound::default();
-        let (plan, stacks) = (&mut self.plan, &self.stacks);
+        let (plan, seen) = (&mut self.plan, &self.stacks);
         let records = &mut self.records;
         let visit = self.jvm.visit(|socket| -> Result<Pause, Problem> {
             let mut talk = Talk::over(socket, records)?;
             talk.suspend()?;
             let pause = talk.rewrite(classes, |number, bytes, records| {
-                let height = |called: &_| stacks.height(called);
+                let height = |called: &_| seen.height(called);
                 let rewritten = plan.rewrite(number, bytes, &mut records.arena, height);
                 if plan.is_named(number) {
                     found.purposes.extend(rewritten.purposes);
@@ -433,13 +433,21 @@ impl Session<'_> {
 
     /// Looks at stacks of intervals; before there are probes, at those with methods of these classes.
     fn look_at_stacks(&mut self, classes: &[u32], interrupted: &AtomicBool) -> Result<(), Error> {
-        let seen = self.stacks.seen;
-        for request in 0..REQUESTS_MAX {
-            let is_enough = self.stacks.seen - seen >= STACKS_ENOUGH;
-            if interrupted.load(Relaxed) || request >= REQUESTS && is_enough {
-                break;
+        let mut messages = Vec::new();
+        self.talk(|talk| {
+            let mut seen = 0;
+            for request in 0..REQUESTS_MAX {
+                let is_enough = request >= REQUESTS && seen >= STACKS_ENOUGH;
+                if is_enough || interrupted.load(Relaxed) {
+                    break;
+                }
+                let message = talk.sample(LOOKS, LOOK_PERIOD, FRAMES, classes)?;
+                seen += stacks::count(&message).unwrap_or(0);
+                messages.push(message);
             }
-            let message = self.talk(|talk| talk.sample(LOOKS, LOOK_PERIOD, FRAMES, classes))?;
+            Ok(())
+        })?;
+        for message in messages {
             let roots = &self.roots;
             let is_root = |method: &Method| is_root(roots, method);
             if self.stacks.add(&message, is_root).is_none() {

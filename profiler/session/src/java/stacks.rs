@@ -185,6 +185,11 @@ impl Stacks {
     }
 }
 
+/// How many stacks there are in what the agent sent.
+pub(super) fn count(message: &[u8]) -> Option<u32> {
+    Fields::of(message)?.1.number()
+}
+
 fn method(fields: &mut Fields<'_>) -> Option<Method> {
     let class_number = fields.number()?;
     let is_modifiable = fields.byte()? != 0;
@@ -237,6 +242,7 @@ pub(super) mod tests {
     fn stacks_count_by_the_age_of_their_interval() {
         let mut stacks = Stacks::default();
         let message = message();
+        assert_eq!(count(&message), Some(3));
         stacks
             .add(&message, |method| method.name == "a")
             .expect("well formed");

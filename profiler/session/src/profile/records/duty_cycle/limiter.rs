@@ -35,7 +35,7 @@ struct Spent {
 }
 
 /// Processor seconds a second.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     /// Draining's cost for others.
     draining: f64,
@@ -140,10 +140,7 @@ impl OverheadLimiter {
             recorded: 1.0,
             kept: 1.0,
             lately: Lately {
-                cost: Cost {
-                    draining: 0.0,
-                    in_target: 0.0,
-                },
+                cost: Cost::default(),
                 recorded: 1.0,
                 kept: 1.0,
             },
