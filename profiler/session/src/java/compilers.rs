@@ -60,26 +60,32 @@ fn state(stat: &str) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering::*};
+    use std::sync::mpsc;
 
     use super::*;
 
-    /// A thread with such a name runs until it is seen, and is not seen any more once it has ended.
+    /// A thread with such a name is busy while it runs, and not while it waits.
     #[test]
     fn a_compiler_is_known_by_its_name() {
         let pid = std::process::id() as i32;
-        let ends = AtomicBool::new(false);
+        let rests = AtomicBool::new(false);
+        let (end, ends) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
             let named = std::thread::Builder::new().name("C2 CompilerThread0".to_owned());
-            let runs = || {
-                while !ends.load(Relaxed) {
+            let still = &rests;
+            let runs = move || {
+                while !still.load(Relaxed) {
                     std::hint::spin_loop();
                 }
+                let _ended = ends.recv();
             };
             named.spawn_scoped(scope, runs).expect("a thread");
             while !Compilers::of(pid).are_busy() {}
-            ends.store(true, Relaxed);
+            rests.store(true, Relaxed);
+            while Compilers::of(pid).are_busy() {}
+            assert_eq!(Compilers::of(pid).threads.len(), 1);
+            drop(end);
         });
-        assert!(!Compilers::of(pid).are_busy());
     }
 
     #[test]
