@@ -184,7 +184,12 @@ fn ranking(profile: &Profile) -> String {
     let shown = profile.factors.iter().take(SHOWN).map(|factor| {
         let (functions, separator) = words::functions(&factor.functions, factor.caller.as_ref());
         let functions = names::joined(&functions, separator, NAME_WIDTH);
-        format!("{functions} {}", units::percent(factor.contribution))
+        // Intervals that took about equally long in different functions: each varies far more than their sum.
+        let share = match factor.contribution > 1.0 {
+            true => "over 100 %".to_owned(),
+            false => units::percent(factor.contribution),
+        };
+        format!("{functions} {share}")
     });
     let shown: Vec<String> = shown.collect();
     if shown.is_empty() {

@@ -15,8 +15,8 @@ import org.apache.cassandra.service.CassandraDaemon;
 import org.slf4j.LoggerFactory;
 
 /**
- * A node of Cassandra that forces its commit log before it answers (commitlog_sync: batch), and its clients, each of which writes rows of its
- * own. Now and then a neighbour writes to this disk, too. Once the file exists that the variable UNTIL names, it prints how many writes
+ * A node of Cassandra that forces its commit log before it answers (or once a second, with -Dlazy=true), and its clients, each of which writes
+ * rows of its own. Now and then a neighbour writes to this disk, too. Once the file exists that the variable UNTIL names, it prints how many writes
  * succeeded and failed.
  */
 public final class Table {
@@ -64,7 +64,7 @@ public final class Table {
             "rpc_address: 127.0.0.1",
             "native_transport_port: " + port,
             "num_tokens: 1",
-            "commitlog_sync: batch",
+            Boolean.getBoolean("lazy") ? "commitlog_sync: periodic\ncommitlog_sync_period: 1s" : "commitlog_sync: batch",
             "memtable_heap_space: 64MiB",
             "memtable_offheap_space: 64MiB");
     }

@@ -3,11 +3,21 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::{Duration, Instant};
 
 use evenkeel_attach::namespace;
 
+use super::session::Session;
+use crate::profile::Observer;
+
 /// How the names of their threads begin: `C2 CompilerThread0`, `JVMCI-native CompilerThread0`.
 const NAMES: [&str; 3] = ["C1 Compiler", "C2 Compiler", "JVMCI"];
+
+/// Window in which the JVM's compilers have to be idle, but for this part of it, and the longest wait for that.
+const SETTLED_WINDOW: Duration = Duration::from_millis(500);
+const BUSY_MAX: f64 = 0.2;
+const SETTLES_AT_MOST: Duration = Duration::from_secs(30);
 
 /// The threads of a JVM that compile.
 pub(super) struct Compilers {
@@ -40,6 +50,45 @@ impl Compilers {
     }
 }
 
+impl Session<'_> {
+    /// Waits until the JVM has compiled its code again.
+    pub(super) fn settle(&mut self, interrupted: &AtomicBool, observer: &mut dyn Observer) {
+        let began = Instant::now();
+        let seen = self.records.drain.unplanned;
+        let at_most = self
+            .settings
+            .duration
+            .unwrap_or(SETTLES_AT_MOST)
+            .min(SETTLES_AT_MOST);
+        while began.elapsed() < at_most && !self.is_over(interrupted) {
+            if !self.compiles(interrupted, observer) {
+                break;
+            }
+        }
+        let took = began.elapsed();
+        self.compiled.time += took;
+        if self.run.hooked.is_none() {
+            self.compiled.first = took;
+        }
+        self.compiled.intervals += self.records.drain.unplanned - seen;
+    }
+
+    /// Whether the JVM compiles for more than a part of a window.
+    fn compiles(&mut self, interrupted: &AtomicBool, observer: &mut dyn Observer) -> bool {
+        let began = Instant::now();
+        let compilers = Compilers::of(self.jvm.pid());
+        let (mut looks, mut busy) = (0.0, 0.0);
+        while began.elapsed() < SETTLED_WINDOW && !interrupted.load(Relaxed) {
+            self.records.pass(false);
+            looks += 1.0;
+            busy += f64::from(u8::from(compilers.are_busy()));
+            std::thread::sleep(self.records.period);
+        }
+        self.run.tick(&self.records, self.plan.planted(), observer);
+        busy > BUSY_MAX * looks
+    }
+}
+
 fn read(file: &PathBuf) -> Option<String> {
     fs::read(file)
         .ok()
@@ -59,7 +108,6 @@ fn state(stat: &str) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering::*};
     use std::sync::mpsc;
 
     use super::*;

@@ -4,8 +4,9 @@
 //! starting   the command or process, and the JVM in it
 //! session    the loop: drain, look, open
 //! awaited      the classes of the intervals, until they are loaded
-//! opening      classes are loaded again with probes: the first ones, and those of further methods
-//! compilers    whether the JVM compiles its code again
+//! opening      what is opened: the intervals, and methods in which they spend their time
+//! loading      classes are loaded again with probes
+//! compilers    the time until the JVM has compiled its code again
 //! ending       classes as they were, and the report
 //! search     which methods are opened next (stacks: where intervals spend their time)
 //! plan       probes: ids, what reports call them, class files rewritten with them (kinds: what JDK methods block for)
@@ -25,6 +26,7 @@ mod awaited;
 mod compilers;
 mod ending;
 mod kinds;
+mod loading;
 mod method;
 mod opening;
 mod plan;

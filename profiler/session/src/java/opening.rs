@@ -1,25 +1,22 @@
-//! Classes are loaded again with probes: those of the intervals first, then those of the methods in which intervals
-//! spend their time.
+//! What is opened in a JVM: the intervals with the methods in which a process spends their time, then in further steps
+//! what stacks of them show.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::findings::warnings::Warning;
-use evenkeel_wire::Label;
 
-use super::compilers::Compilers;
-use super::method::{self, NamedMethod, Purpose, dotted};
+use super::method::{Purpose, dotted};
 use super::plan::Calls;
 use super::problem::Problem;
 use super::search;
 use super::session::{JvmTarget, Session};
 use super::stacks::{self, Caller, Method};
-use super::talk::{Joined, Pause, Talk};
+use super::talk::{Joined, Talk};
 use super::waits;
 use crate::error::Error;
-
-use crate::profile::{Event, Observer};
+use crate::profile::Observer;
 
 /// Time for which the JVM of a command may refuse requests that it permits once it has started.
 const STARTS_WITHIN: Duration = Duration::from_secs(5);
@@ -39,11 +36,6 @@ const FRAMES: u32 = 256;
 
 /// A method is opened from this part of the time on.
 const SHARE_MIN: f64 = 0.02;
-
-/// Window in which the JVM's compilers have to be idle, but for this part of it, and the longest wait for that.
-const SETTLED_WINDOW: Duration = Duration::from_millis(500);
-const BUSY_MAX: f64 = 0.2;
-const SETTLES_AT_MOST: Duration = Duration::from_secs(30);
 
 impl Session<'_> {
     /// Talks with the agent.
@@ -171,106 +163,6 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Has classes loaded again with the probes that are planned. Intervals are counted only until the next
-    /// [`Session::switch`].
-    fn load_again(&mut self, classes: &[u32], observer: &mut dyn Observer) -> Result<(), Error> {
-        let mut found = MethodsFound::default();
-        let (plan, seen) = (&mut self.plan, &self.stacks);
-        let records = &mut self.records;
-        let visit = self.jvm.visit(|socket| -> Result<Pause, Problem> {
-            let mut talk = Talk::over(socket, records)?;
-            talk.suspend()?;
-            let pause = talk.rewrite(classes, |number, bytes, records| {
-                let height = |called: &_| seen.height(called);
-                let rewritten = plan.rewrite(number, bytes, &mut records.arena, height);
-                if plan.is_named(number) {
-                    found.purposes.extend(rewritten.purposes);
-                    found.has.extend(rewritten.has);
-                    found.refused.extend(rewritten.refused);
-                    found.without_argument.extend(rewritten.without_argument);
-                }
-                rewritten.bytes
-            });
-            talk.end();
-            pause
-        });
-        let pause = visit??;
-        self.batches += 1;
-        self.reloaded.extend(classes);
-        self.pauses.push(pause.at_most);
-        observer.event(&Event::Reloaded {
-            classes: classes.len(),
-            batch: self.batches,
-            stood_still: pause.at_most,
-        });
-        if self.batches == 1 {
-            self.check_found(found)?;
-        }
-        Ok(())
-    }
-
-    /// Refuses intervals that lack what they need: a method, its label or key.
-    fn check_found(&self, found: MethodsFound) -> Result<(), Problem> {
-        for method in self
-            .methods
-            .iter()
-            .filter(|method| method.purpose.is_needed())
-        {
-            let with = found
-                .purposes
-                .iter()
-                .filter(|&&one| one == method.purpose)
-                .count();
-            let without: Vec<String> = found
-                .without_argument
-                .iter()
-                .filter(|(purpose, _)| *purpose == method.purpose)
-                .map(|(_, descriptor)| descriptor.clone())
-                .collect();
-            let option = match (method.purpose.key(), self.plan.label) {
-                (Some(key), _) => method::key_text(key),
-                (None, Some((Label::Text, argument))) => format!("label=text:{argument}"),
-                (None, Some((_, argument))) => format!("label=integer:{argument}"),
-                (None, None) => String::new(),
-            };
-            // With a label all of them are intervals, and with a key only those that have it.
-            let lacks_all = match method.purpose.key() {
-                Some(_) => with == 0 && !without.is_empty(),
-                None => with > 0 && without.len() >= with,
-            };
-            if lacks_all {
-                return Err(Problem::NoArgument {
-                    method: method.name(),
-                    option,
-                    has: without,
-                });
-            }
-            if with == 0 {
-                return Err(self.no_method(method, found));
-            }
-        }
-        Ok(())
-    }
-
-    /// Why the classes have no such method.
-    fn no_method(&self, method: &NamedMethod, found: MethodsFound) -> Problem {
-        match found.refused.into_iter().next() {
-            Some(why) => Problem::Unfit {
-                method: method.name(),
-                why,
-            },
-            None => Problem::NoMethod {
-                class: dotted(&method.class),
-                method: method.method.clone(),
-                has: found
-                    .has
-                    .into_iter()
-                    .filter(|name| !name.starts_with('<'))
-                    .collect(),
-            },
-        }
-    }
-
     /// Records what is known of each probe: what stacks say of it comes later than the probe.
     pub(super) fn write_sites(&mut self) {
         if let Some(writer) = &mut self.records.sink.writer {
@@ -289,43 +181,6 @@ impl Session<'_> {
         let planted = self.plan.inner();
         self.records.sink.plan_changed(generation, planted, false);
         self.talk(|talk| talk.switch(generation, &states))
-    }
-
-    /// Waits until the JVM has compiled its code again.
-    fn settle(&mut self, interrupted: &AtomicBool, observer: &mut dyn Observer) {
-        let began = Instant::now();
-        let seen = self.records.drain.unplanned;
-        let at_most = self
-            .settings
-            .duration
-            .unwrap_or(SETTLES_AT_MOST)
-            .min(SETTLES_AT_MOST);
-        while began.elapsed() < at_most && !self.is_over(interrupted) {
-            if !self.compiles(interrupted, observer) {
-                break;
-            }
-        }
-        let took = began.elapsed();
-        self.compiled.time += took;
-        if self.run.hooked.is_none() {
-            self.compiled.first = took;
-        }
-        self.compiled.intervals += self.records.drain.unplanned - seen;
-    }
-
-    /// Whether the JVM compiles for more than a part of a window.
-    fn compiles(&mut self, interrupted: &AtomicBool, observer: &mut dyn Observer) -> bool {
-        let began = Instant::now();
-        let compilers = Compilers::of(self.jvm.pid());
-        let (mut looks, mut busy) = (0.0, 0.0);
-        while began.elapsed() < SETTLED_WINDOW && !interrupted.load(Relaxed) {
-            self.records.pass(false);
-            looks += 1.0;
-            busy += f64::from(u8::from(compilers.are_busy()));
-            std::thread::sleep(self.records.period);
-        }
-        self.run.tick(&self.records, self.plan.planted(), observer);
-        busy > BUSY_MAX * looks
     }
 
     /// Looks at stacks of intervals, and opens the methods in which they spend their time. Whether there were any.
@@ -389,35 +244,6 @@ impl Session<'_> {
         classes
     }
 
-    /// Has classes loaded again in which methods are to be opened. Where the JVM refuses, these stay closed, but for
-    /// those that are needed.
-    fn load_opened(
-        &mut self,
-        mut classes: Vec<u32>,
-        needed: &[u32],
-        observer: &mut dyn Observer,
-    ) -> Result<(), Error> {
-        classes.sort_unstable();
-        classes.dedup();
-        let Err(error) = self.load_again(&classes, observer) else {
-            return Ok(());
-        };
-        // All classes are as they were.
-        let Error::Java(Problem::Refused(why)) = error else {
-            return Err(error);
-        };
-        self.run.warnings.push(Warning::JavaNotOpened {
-            classes: classes.len(),
-            why,
-        });
-        for class in classes {
-            if !self.reloaded.contains(&class) && !needed.contains(&class) {
-                self.plan.forget(class);
-            }
-        }
-        Ok(())
-    }
-
     /// Methods to time themselves: those that loops call, in which intervals spend their time.
     fn bodies_to_time(&self) -> Vec<Rc<Method>> {
         let entered = self
@@ -478,13 +304,4 @@ fn is_root(roots: &[(u32, String)], method: &Method) -> bool {
     roots
         .iter()
         .any(|(class, name)| *class == method.class_number && *name == method.name)
-}
-
-/// Result of the search in the classes of the intervals.
-#[derive(Default)]
-struct MethodsFound {
-    purposes: Vec<Purpose>,
-    has: std::collections::BTreeSet<String>,
-    refused: Vec<String>,
-    without_argument: Vec<(Purpose, String)>,
 }
