@@ -65,6 +65,8 @@ pub struct Snapshot {
     pub self_cost: Option<Measured>,
     /// Intervals since the last look that had more calls than there is room for.
     pub crowded: Crowded,
+    /// What these are of the squares of all latencies.
+    pub crowded_part: f64,
 }
 
 impl Snapshot {
@@ -335,6 +337,7 @@ impl Analysis {
         else {
             return Snapshot {
                 profile: self.profile_of(None, Others::default(), (sites, options, None)),
+                crowded_part: crowded.part_beside(0.0),
                 crowded,
                 ..Snapshot::default()
             };
@@ -353,6 +356,7 @@ impl Analysis {
             round: evidence::of_round(&tree(&total), &detail.sums.blocks),
             intervals_by_round: by_round.map(|round| round.intervals).collect(),
             self_cost: detail.sums.self_cost.measured(),
+            crowded_part: crowded.part_beside(recent.latency_squared as f64),
             crowded,
             ..Snapshot::default()
         };

@@ -53,6 +53,7 @@ pub use analysis::Analysis;
 pub use critical::slowest::SLOWEST;
 pub use facts::RunFacts;
 pub use inputs::{Options, Started};
+pub use intervals::assembler::reader::Crowded;
 pub use intervals::assembler::spans::{Off, SwitchedOut};
 pub use intervals::pick::Pick;
 pub use intervals::roles::OUTSIDE;

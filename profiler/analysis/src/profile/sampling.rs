@@ -55,11 +55,11 @@ pub enum SamplingRule {
 /// Intervals of latencies that the profile has less of than of others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NotSeenInside {
-    /// Number of intervals that are slower than the mean of all.
+    /// Number of slow intervals that hold nearly all of it: slower than the mean of all.
     pub intervals: u64,
     /// The part of the variance of all intervals, slow and quick, that the profile does not represent.
     pub share: f64,
-    /// The smallest latency of the slow ones among them.
+    /// The smallest latency of these slow ones.
     pub slower_than_ns: f64,
 }
 

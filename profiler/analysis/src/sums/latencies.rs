@@ -9,8 +9,8 @@ use evenkeel_wire::{LATENCY_CLASSES, latency_class, latency_class_start};
 
 use crate::sums::histogram::Histogram;
 
-/// From this part of an octave on that a profile lacks, its intervals are among those that the report names.
-const LACKING_MUCH: f64 = 0.1;
+/// Of what a profile lacks of the variance of slow intervals, the part that those intervals hold which the report names.
+const NAMED: f64 = 0.9;
 
 /// Latencies by class.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,11 +29,11 @@ pub struct Latencies {
 /// Intervals that a profile represents too little.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Missing {
-    /// How many intervals that are slower than the mean.
-    pub intervals: u64,
     /// The part of the variance of all latencies, of slow intervals and quick ones.
     pub share: f64,
-    /// The smallest latency of the slow ones among them, ticks; 0 where none is slower than the mean.
+    /// The slowest ones that hold nearly all of that. Zero where none is slower than the mean.
+    pub intervals: u64,
+    /// They are slower than this, ticks.
     pub slower_than_ticks: u64,
 }
 
@@ -184,18 +184,25 @@ impl Latencies {
     /// has less, that part of the class' squared distances from the mean is missing. Classes are taken by octave, so
     /// that a sample need not have an interval in each narrow one.
     pub fn missing_from(&self, inside: &Histogram) -> Missing {
-        let mean = self.mean();
         let octaves = self.octaves(inside);
-        let mut missing = Missing::default();
-        for (at, octave) in octaves.iter().enumerate() {
-            let lacking = octave.lacking(0.0);
-            missing.share += lacking * octave.part;
-            let from = 1_u64 << at.saturating_sub(1);
-            if from as f64 > mean {
-                missing.intervals += (lacking * octave.all as f64).round() as u64;
-                if lacking > LACKING_MUCH && missing.slower_than_ticks == 0 {
-                    missing.slower_than_ticks = from;
-                }
+        let lacking = |octave: &Octave| octave.lacking(0.0) * octave.part;
+        let mut missing = Missing {
+            share: octaves.iter().map(lacking).sum(),
+            ..Missing::default()
+        };
+        let is_slow = |at: usize| octave_start(at) as f64 > self.mean();
+        let slow = (0..octaves.len()).filter(|&at| is_slow(at));
+        let of_slow: f64 = slow.clone().map(|at| lacking(&octaves[at])).sum();
+        let mut named = 0.0;
+        for at in slow.rev() {
+            if named >= NAMED * of_slow {
+                break;
+            }
+            let octave = &octaves[at];
+            named += lacking(octave);
+            if lacking(octave) > 0.0 {
+                missing.intervals += (octave.lacking(0.0) * octave.all as f64).round() as u64;
+                missing.slower_than_ticks = octave_start(at);
             }
         }
         missing
@@ -273,6 +280,11 @@ impl Octave {
 /// Which power of two a latency has reached.
 fn octave(ticks: u64) -> usize {
     (u64::BITS - ticks.leading_zeros()) as usize
+}
+
+/// The smallest latency of a power of two.
+fn octave_start(at: usize) -> u64 {
+    1 << at.saturating_sub(1)
 }
 
 /// Sum of squared distances from `mean` of a class, spread evenly over it.
@@ -377,8 +389,8 @@ mod tests {
         assert_eq!(latencies.missing_from(&inside), Missing::default());
     }
 
-    /// A tenth of 10,100 intervals is sampled. The octave from 2^15 lacks 4 of a hundred, as by chance; that from 2^20
-    /// lacks half. Slow intervals that are missing begin at the latter.
+    /// A tenth of 10,100 intervals is sampled. The octave from 2^15 lacks 40 of a thousand, as by chance; that from 2^20
+    /// lacks half, and nearly all that is missing of the variance. Only its intervals are named.
     #[test]
     fn an_octave_that_lacks_little_is_not_named() {
         let of = |counts: [usize; 3]| {
@@ -386,7 +398,10 @@ mod tests {
             ticks.flat_map(|(ticks, count)| std::iter::repeat_n(ticks, count))
         };
         let missing = all(of([9_000, 1_000, 100])).missing_from(&histogram(of([909, 96, 5])));
-        assert_eq!(missing.slower_than_ticks, 1 << 20);
+        assert_eq!(
+            (missing.slower_than_ticks, missing.intervals),
+            (1 << 20, 50)
+        );
     }
 
     /// Half of the slow ones were skipped, and none of the quick: of the slow ones' distances half are missing.

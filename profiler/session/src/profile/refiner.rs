@@ -191,7 +191,7 @@ impl Refiner {
         // What has just begun has little time yet: it is looked at once more.
         let has_new = self.search.meets_new(at.paths);
         let decision = match self.refines() {
-            true => self.repairs(look, self.search.since(at.intervals)),
+            true => self.repairs(look),
             false => None,
         };
         let cost = Cost::of(&look.profile, at.measured, at.passed_ns);
@@ -205,8 +205,8 @@ impl Refiner {
 
     /// Repairs come first: intervals must keep their records, and a call that was too costly is timed once it is not.
     /// Until the next look the observations are no sample.
-    fn repairs(&mut self, look: &Snapshot, intervals: u64) -> Option<Decision> {
-        let thinned = self.to_thin(look, intervals);
+    fn repairs(&mut self, look: &Snapshot) -> Option<Decision> {
+        let thinned = self.to_thin(look);
         if !thinned.is_empty() {
             let close = |id| Action::Close(id, Cause::LostRecords);
             return Some(Decision {
@@ -402,15 +402,14 @@ impl Refiner {
     }
 
     /// Probes that make intervals lose records.
-    fn to_thin(&self, look: &Snapshot, intervals: u64) -> Vec<u32> {
+    fn to_thin(&self, look: &Snapshot) -> Vec<u32> {
         let probes = self.plan.probes();
         let is_planted = |id: u32| {
             probes
                 .get(id as usize)
                 .is_some_and(|planned| planned.wanted == Wanted::On && planned.role == Role::Inner)
         };
-        let (lost, calls) = (look.crowded.intervals, &look.crowded.calls);
-        refine::to_thin(intervals, lost, calls, is_planted)
+        refine::to_thin(look.crowded_part, &look.crowded, is_planted)
     }
 
     /// Takes a probe out. If that only makes room, its caller stays a candidate for when there is room again.

@@ -10,6 +10,9 @@
 
 use std::time::Duration;
 
+use evenkeel_wire::Record;
+use evenkeel_wire::ring::RING_BYTES;
+
 // Length of a look. A look judges the intervals since the last one. A step that follows from it begins a round with
 // empty sums.
 
@@ -85,11 +88,12 @@ pub const CALLS_MIN: f64 = 0.05;
 /// A removed probe returns once intervals are slower by this factor, which applies once more each time. Guess:
 /// `four_times_as_slow_the_first_time_sixteen_times_the_second`.
 pub const SLOWER: f64 = 4.0;
-/// Part of the intervals that may lose their records before probes are removed. Guess:
-/// `few_that_are_lost_change_nothing`.
-pub const LOST_MAX: f64 = 0.001;
-/// Part of the lost intervals' records whose probes are removed at a time. Guess: `what_writes_most_goes_first`.
-pub const LOST_GOES: f64 = 0.75;
+/// Part of the squares of latencies whose intervals may lose their records before probes are removed. Guess:
+/// `what_is_lost_counts_by_its_time`.
+pub const LOST_MAX: f64 = 0.01;
+/// Calls of an interval that a ring holds though nobody takes them out of it meanwhile: half of a ring. By definition:
+/// `what_writes_most_goes_first_until_the_rest_has_room`.
+pub const CALLS_HELD: u64 = (RING_BYTES / size_of::<Record>() / 2) as u64;
 
 // Trapping, which finds the callees of calls through pointers.
 

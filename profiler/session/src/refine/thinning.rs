@@ -1,32 +1,27 @@
 //! Closes the calls that write the most records, if intervals have more calls than a ring holds. Such intervals are
 //! lost. They are the slow ones, so the rest is not a representative sample.
 
-use std::collections::HashMap;
+use evenkeel_analysis::Crowded;
 
-use super::policy::{LOST_GOES, LOST_MAX};
+use super::policy::{CALLS_HELD, LOST_MAX};
 
-/// Probes to take out, those with the most records first. `seen`: intervals since the last look, `lost`: how many of
-/// them had too many calls, `calls`: those calls by probe.
-pub(crate) fn to_thin<S: std::hash::BuildHasher>(
-    seen: u64,
-    lost: u64,
-    calls: &HashMap<u32, u64, S>,
-    is_planted: impl Fn(u32) -> bool,
-) -> Vec<u32> {
-    if lost as f64 <= LOST_MAX * seen as f64 {
+/// Probes to take out, those with the most records first, until a ring holds the calls of such an interval. `lost`: the
+/// part of the squares of all latencies since the last look that the intervals with too many calls hold.
+pub(crate) fn to_thin(lost: f64, crowded: &Crowded, is_planted: impl Fn(u32) -> bool) -> Vec<u32> {
+    if lost <= LOST_MAX {
         return Vec::new();
     }
-    let total: u64 = calls.values().sum();
-    let mut order: Vec<(u64, u32)> = calls
+    let mut left: u64 = crowded.calls.values().sum();
+    let mut order: Vec<(u64, u32)> = crowded
+        .calls
         .iter()
         .filter(|&(&id, _)| is_planted(id))
         .map(|(&id, &calls)| (calls, id))
         .collect();
     order.sort_unstable_by(|a, b| b.cmp(a));
-    let mut gone = 0;
     let taken = order.into_iter().take_while(|&(calls, _)| {
-        let more = (gone as f64) < LOST_GOES * total as f64;
-        gone += calls;
+        let more = left > CALLS_HELD * crowded.intervals;
+        left -= calls;
         more
     });
     taken.map(|(_, id)| id).collect()
@@ -36,21 +31,30 @@ pub(crate) fn to_thin<S: std::hash::BuildHasher>(
 mod tests {
     use super::*;
 
-    /// Of 1,000 records 700 are of probe 7, 200 of 8, 100 of 9.
-    fn calls() -> HashMap<u32, u64> {
-        HashMap::from([(8, 200), (7, 700), (9, 100)])
+    /// Two intervals: of each hundred calls of probe 7 there are twenty of 8, three of 9.
+    fn crowded(hundreds: u64) -> Crowded {
+        let calls = [(8, 20 * hundreds), (7, 100 * hundreds), (9, 3 * hundreds)];
+        Crowded {
+            intervals: 2,
+            calls: calls.into_iter().collect(),
+            ..Crowded::default()
+        }
     }
 
+    /// 123,000 calls are too many for two intervals, and 23,000 are not. Of 1,230,000, those of 8 have to go, too. What
+    /// cannot be taken out makes room for nothing.
     #[test]
-    fn what_writes_most_goes_first() {
-        // 700 are less than three quarters, 900 are not.
-        assert_eq!(to_thin(1000, 20, &calls(), |_| true), [7, 8]);
-        assert_eq!(to_thin(1000, 20, &calls(), |id| id != 7), [8, 9]);
+    fn what_writes_most_goes_first_until_the_rest_has_room() {
+        assert_eq!(to_thin(0.1, &crowded(1_000), |_| true), [7]);
+        assert_eq!(to_thin(0.1, &crowded(10_000), |_| true), [7, 8]);
+        assert_eq!(to_thin(0.1, &crowded(1_000), |id| id != 7), [8, 9]);
     }
 
+    /// One in a thousand that takes no longer than others; one that takes as long as all others.
     #[test]
-    fn few_that_are_lost_change_nothing() {
-        assert!(to_thin(1000, 1, &calls(), |_| true).is_empty());
-        assert!(to_thin(1000, 0, &HashMap::new(), |_| true).is_empty());
+    fn what_is_lost_counts_by_its_time() {
+        assert!(to_thin(0.001, &crowded(1_000), |_| true).is_empty());
+        assert_eq!(to_thin(0.5, &crowded(1_000), |_| true), [7]);
+        assert!(to_thin(0.0, &Crowded::default(), |_| true).is_empty());
     }
 }

@@ -13,6 +13,7 @@ use crate::intervals::attributes::AttributeTable;
 use crate::intervals::classes::ClassTable;
 use crate::intervals::interval::{AttributeValues, Extent, Finished, Reason, Serving};
 use crate::intervals::trace_context::TraceContext;
+use crate::sums::moments::fraction;
 
 /// Takes an interval that stayed on its thread as soon as it has ended, with what the thread did.
 pub type TakeAtOnce<'a> = &'a mut dyn FnMut(&mut Timeline, &Finished);
@@ -77,13 +78,44 @@ pub type LostByPlan = FxHashMap<u32, Lost>;
 /// Calls of an interval that make a quarter of a ring: the rest may be full of what came before it.
 const CROWDED_CALLS_MIN: usize = RING_BYTES / size_of::<Record>() / 4;
 
-/// Intervals that had more calls than a ring, or a timeline, holds.
+/// Intervals that had more calls than a ring, or a timeline, holds, and have ended.
 #[derive(Clone, Debug, Default)]
 pub struct Crowded {
     /// How many.
     pub intervals: u64,
-    /// Their calls that were read, by probe.
+    /// Sum of the squares of their latencies, ticks^2.
+    pub latency_squared: f64,
+    /// Their calls by probe. What was lost is taken to be as dense as what was read before.
     pub calls: FxHashMap<u32, u64>,
+}
+
+impl Crowded {
+    /// What they are of the squares of all latencies, beside those of other intervals (ticks^2).
+    pub(crate) fn part_beside(&self, others: f64) -> f64 {
+        fraction(self.latency_squared, self.latency_squared + others)
+    }
+
+    fn add(&mut self, crowd: Crowd, end: u64) {
+        let latency = end.saturating_sub(crowd.begin) as f64;
+        let read = crowd.until.saturating_sub(crowd.begin).max(1) as f64;
+        let times = (latency / read).max(1.0);
+        self.intervals += 1;
+        self.latency_squared += latency * latency;
+        for (id, calls) in crowd.calls {
+            *self.calls.entry(id).or_default() += (calls as f64 * times).round() as u64;
+        }
+    }
+}
+
+/// An interval that cannot be kept, since its calls filled the ring, until it ends.
+#[derive(Debug)]
+struct Crowd {
+    /// When it began, ticks.
+    begin: u64,
+    /// When the last of its calls ended that was read, ticks.
+    until: u64,
+    /// These calls, by probe.
+    calls: FxHashMap<u32, u64>,
 }
 
 /// Something about an interval that has to wait for its turn in time.
@@ -146,6 +178,8 @@ pub struct Reader {
     home: Option<Home>,
     /// The interval that lost records, until it ends.
     lost_home: Option<Home>,
+    /// If its calls filled the ring.
+    crowd: Option<Crowd>,
     /// The interval that the thread serves while it has none itself.
     keyed: Serving,
     /// When records were lost last, ticks.
@@ -200,7 +234,7 @@ impl Sink for Reading<'_, '_> {
             timeline.push_calls(calls);
         } else if home.is_none() {
         } else if timeline.calls_len() + calls.len() > CALLS_MAX {
-            self.count_if_crowded();
+            self.note_if_crowded();
             self.discard(Reason::TooManyCalls);
         } else {
             timeline.extend_calls(calls);
@@ -248,6 +282,7 @@ impl Reading<'_, '_> {
     fn begin(&mut self, at: u64, stamp: Stamp) {
         self.discard(Reason::LeftEarly);
         self.reader.lost_home = None;
+        self.reader.crowd = None;
         let Reader {
             timeline,
             home,
@@ -270,6 +305,9 @@ impl Reading<'_, '_> {
     }
 
     fn end(&mut self, at: u64, keep: KeepRate, generation: u32, open: &[Open]) {
+        if let Some(crowd) = self.reader.crowd.take() {
+            self.inbox.crowded.add(crowd, at);
+        }
         let Some(home) = self.reader.home.take() else {
             if let Some(home) = self.reader.lost_home.take() {
                 let lost = self.inbox.lost.entry(home.stamp.generation).or_default();
@@ -320,7 +358,7 @@ impl Reading<'_, '_> {
 
     fn gap(&mut self, at: u64) {
         let home = self.reader.home;
-        self.count_if_crowded();
+        self.note_if_crowded();
         if self.discard(Reason::RecordsLost) {
             self.reader.lost_home = home;
         }
@@ -339,11 +377,12 @@ impl Reading<'_, '_> {
         timeline.serving = *keyed;
     }
 
-    /// Counts the calls that were read of the interval that is open on the thread and cannot be kept, if they are what
+    /// Notes the calls that were read of the interval that is open on the thread and cannot be kept, if they are what
     /// filled the ring. An interval of few calls has lost records since nobody took them in time, whatever is timed in
     /// it.
-    fn count_if_crowded(&mut self) {
+    fn note_if_crowded(&mut self) {
         let Some(home) = self.reader.home else { return };
+        let until = self.reader.timeline.latest();
         let (calls, _) = self.reader.timeline.all();
         let own = calls.iter().rev();
         // With waits followed, calls before the interval lie before its own.
@@ -351,10 +390,16 @@ impl Reading<'_, '_> {
         if own.clone().count() < CROWDED_CALLS_MIN {
             return;
         }
-        self.inbox.crowded.intervals += 1;
+        let mut calls = FxHashMap::default();
         for call in own {
-            *self.inbox.crowded.calls.entry(call.id()).or_default() += 1;
+            *calls.entry(call.id()).or_default() += 1;
         }
+        let begin = home.begin;
+        self.reader.crowd = Some(Crowd {
+            begin,
+            until,
+            calls,
+        });
     }
 
     fn abandon(&mut self, why: Reason) {

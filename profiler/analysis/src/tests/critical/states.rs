@@ -286,8 +286,8 @@ fn gaps_of_its_own_cost_an_interval() {
     );
 }
 
-/// An interval that filled the ring with its calls is crowded. An interval of few calls lost its records to the
-/// profiler's delay.
+/// An interval that filled the ring with its calls is crowded. It went on for as long as they took, and so had twice as
+/// many. An interval of few calls lost its records to the profiler's delay.
 #[test]
 fn few_calls_do_not_crowd_an_interval() {
     let crowded_by = |calls: u64| {
@@ -295,15 +295,17 @@ fn few_calls_do_not_crowd_an_interval() {
         for call in 0..calls {
             lossy = lossy.call(1001 + 2 * call, 1002 + 2 * call, F);
         }
-        let end = 1010 + 2 * calls;
-        lossy.0.push(Record::marker(Marker::Gap, end, 1));
+        lossy
+            .0
+            .push(Record::marker(Marker::Gap, 1000 + 2 * calls, 1));
         let mut analysis = following();
-        run(&mut analysis, &[lossy.end(end + 10, &[])]);
-        let crowded = analysis.look(&table(), &options()).crowded;
-        (crowded.intervals, crowded.calls.values().sum::<u64>())
+        run(&mut analysis, &[lossy.end(1000 + 4 * calls, &[])]);
+        let look = analysis.look(&table(), &options());
+        let calls = look.crowded.calls.values().sum::<u64>();
+        (look.crowded.intervals, calls, look.crowded_part)
     };
-    assert_eq!(crowded_by(1000), (0, 0));
-    assert_eq!(crowded_by(30_000), (1, 30_000));
+    assert_eq!(crowded_by(1000), (0, 0, 0.0));
+    assert_eq!(crowded_by(30_000), (1, 60_000, 1.0));
 }
 
 /// In the end the interval of key 5 may have ended in the gap, on whatever thread; that of key 6 has not.
