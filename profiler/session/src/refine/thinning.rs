@@ -11,14 +11,11 @@ pub(crate) fn to_thin(lost: f64, crowded: &Crowded, is_planted: impl Fn(u32) -> 
     if lost <= LOST_MAX {
         return Vec::new();
     }
-    let mut left: u64 = crowded.calls.values().sum();
-    let mut order: Vec<(u64, u32)> = crowded
-        .calls
-        .iter()
-        .filter(|&(&id, _)| is_planted(id))
-        .map(|(&id, &calls)| (calls, id))
-        .collect();
+    // Others are out already, or mark the intervals.
+    let planted = crowded.calls.iter().filter(|&(&id, _)| is_planted(id));
+    let mut order: Vec<(u64, u32)> = planted.map(|(&id, &calls)| (calls, id)).collect();
     order.sort_unstable_by(|a, b| b.cmp(a));
+    let mut left: u64 = order.iter().map(|(calls, _)| calls).sum();
     let taken = order.into_iter().take_while(|&(calls, _)| {
         let more = left > CALLS_HELD * crowded.intervals;
         left -= calls;
@@ -41,13 +38,13 @@ mod tests {
         }
     }
 
-    /// 123,000 calls are too many for two intervals, and 23,000 are not. Of 1,230,000, those of 8 have to go, too. What
-    /// cannot be taken out makes room for nothing.
+    /// 123,000 calls are too many for two intervals, and 23,000 are not. Of 1,230,000, those of 8 have to go, too. Where
+    /// 7 is out already, 8 and 9 have room.
     #[test]
     fn what_writes_most_goes_first_until_the_rest_has_room() {
         assert_eq!(to_thin(0.1, &crowded(1_000), |_| true), [7]);
         assert_eq!(to_thin(0.1, &crowded(10_000), |_| true), [7, 8]);
-        assert_eq!(to_thin(0.1, &crowded(1_000), |id| id != 7), [8, 9]);
+        assert!(to_thin(0.1, &crowded(1_000), |id| id != 7).is_empty());
     }
 
     /// One in a thousand that takes no longer than others; one that takes as long as all others.
