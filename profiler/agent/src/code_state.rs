@@ -11,7 +11,7 @@ static JAVA: AtomicBool = AtomicBool::new(false);
 
 /// Replaces a generation while the code is being changed, and once the session is over: intervals that begin or end
 /// then follow no plan.
-pub const CHANGING: u32 = u32::MAX;
+pub const CHANGING: u32 = evenkeel_wire::jvm::COUNTED_ONLY;
 
 /// The generation of the plan that the code now follows, or [`CHANGING`].
 pub fn applied() -> u32 {

@@ -12,7 +12,8 @@
 //! Join      the descriptor of the arena (SCM_RIGHTS), [helper] -> Joined base, probes_max, left_behind | Failed why
 //! Find      [name]                        -> Classes [(number, name, is_modifiable)]
 //! Rewrite   [number]                      -> (Class number, bytes -> Rewritten bytes)*, Changed ns, hook_ns | Failed why
-//! Switch    generation, begin, [byte]     -> Ok              the probes from `begin` on are on ([`ON`] ..) or off (0)
+//! Switch    generation, begin, [byte]     -> Ok              the probes from `begin` on are on ([`ON`] ..) or off (0);
+//!                                                            [`COUNTED_ONLY`] may stand for the generation
 //! Suspend                                 -> Ok              intervals are only counted until the next Switch
 //! Waits     first, count                  -> Ok | Failed why    waits are calls of the probes from `first` on
 //! WaitNames                               -> WaitNames [(number of the probe behind `first`, wait, class name)]
@@ -81,6 +82,9 @@ impl JavaWait {
         JavaWait::ALL.get(number as usize).copied()
     }
 }
+
+/// In place of a generation in [`Request::Switch`]: probes are on, and intervals are counted only.
+pub const COUNTED_ONLY: u32 = u32::MAX;
 
 /// Requests of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

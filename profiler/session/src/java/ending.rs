@@ -133,6 +133,7 @@ impl Session<'_> {
             why: NotSplit::NotOpened,
             waits_tell: false,
         };
+        let counts = self.records.counts();
         RunFacts {
             unpatched: self.plan.unpatched(),
             unopened: Some(self.plan.not_opened().into_iter().map(unopened).collect()),
@@ -143,7 +144,9 @@ impl Session<'_> {
                 ..RunDetails::default()
             },
             warnings: self.all_warnings(),
-            ..self.records.counts()
+            // The report is of the others, as its warning says.
+            unplanned: counts.unplanned.saturating_sub(self.compiled.intervals),
+            ..counts
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_wire::jvm::COUNTED_ONLY;
 
 use super::method::{Purpose, dotted};
 use super::plan::Calls;
@@ -111,6 +112,9 @@ impl Session<'_> {
         needed.sort_unstable();
         needed.dedup();
         self.load_first(needed, interrupted, observer)?;
+        // Until its code is compiled again, they are counted.
+        let states = self.plan.states();
+        self.talk(|talk| talk.switch(COUNTED_ONLY, &states))?;
         self.settle(interrupted, observer);
         self.switch()?;
         self.run.note_hooked(observer);

@@ -206,12 +206,12 @@ impl Plan {
             && self.meanings.get(at) == Some(&Meaning::Call)
     }
 
-    /// Notes that a probe was turned off because of what it cost.
-    pub(super) fn note_too_costly(&mut self, id: u32) {
+    /// Notes why a probe was turned off.
+    pub(super) fn note_closed(&mut self, id: u32, reason: NotTimed) {
         if let Some(site) = self.sites.sites.get(id as usize) {
             let unpatched = Unpatched {
                 site: site.site.clone(),
-                reason: NotTimed::CalledTooOften,
+                reason,
                 probe: Some(id),
                 within: site.holder(),
                 hides_time: true,

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::analysis::Snapshot;
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::findings::warnings::Warning;
-use evenkeel_analysis::profile::Node;
+use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::{Analysis, Options};
 use evenkeel_attach::jvm::Jvm;
 use evenkeel_attach::process;
@@ -22,7 +23,8 @@ use crate::launch::{self, Ending};
 use crate::profile::records::Records;
 use crate::profile::run::Run;
 use crate::profile::{Event, Observer, Settings};
-use crate::refine::policy::MUCH;
+use crate::refine::policy::{COST_MAX, MUCH};
+use crate::refine::{self, Cost};
 
 /// How long a look at the profile is at first. Each is twice as long as the one before.
 const LOOK_FIRST: Duration = Duration::from_millis(1500);
@@ -199,15 +201,15 @@ impl<'a> Session<'a> {
         let look = analysis.look(&self.plan.sites, &options);
         let estimated = look.profile.overhead.estimated_fraction;
         let measured = self.records.duty_cycle.told_apart(look.self_cost);
-        let slowed = measured.unwrap_or(0.0).max(estimated);
+        let cost = Cost::of(&look.profile, measured, 0.0);
         let mean_ns = look.profile.mean_ns;
-        let recorded = self.records.limit_by_slowdown(slowed, 0.0, mean_ns);
+        let recorded = self.records.limit_by_slowdown(cost.spent, 0.0, mean_ns);
         self.run.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
             measured: measured.is_some_and(|measured| measured >= estimated),
-            fraction: slowed,
+            fraction: cost.spent,
             recorded,
         });
-        let closed = self.close_costly(&look)?;
+        let closed = self.close(&look, cost)?;
         let mut called = BTreeSet::new();
         visit(&look.profile.tree, &mut |node| called.extend(node.probe));
         let opened = closed == 0
@@ -241,37 +243,53 @@ impl<'a> Session<'a> {
         self.batches < BATCHES_MAX && !is_late
     }
 
-    /// Turns probes off that cost more than the user allows, those first that explain least for it. How many.
-    fn close_costly(&mut self, look: &Snapshot) -> Result<usize, Error> {
-        let allowed = self.settings.limits.overhead_max;
-        let mut excess = look.profile.overhead.estimated_fraction - allowed;
-        if excess <= 0.0 || look.profile.mean_ns <= 0.0 {
-            return Ok(0);
+    /// Turns probes off whose records fill the rings, and that cost more than the user allows. How many.
+    fn close(&mut self, look: &Snapshot, cost: Cost) -> Result<usize, Error> {
+        let may_close = |id| self.plan.may_close(id);
+        let thinned = refine::to_thin(look.crowded_part, &look.crowded, may_close);
+        let mut costly = self.costly(&look.profile, cost);
+        costly.retain(|id| !thinned.contains(id));
+        for (ids, reason) in [
+            (&thinned, NotTimed::LosesRecords),
+            (&costly, NotTimed::CalledTooOften),
+        ] {
+            for &id in ids {
+                self.plan.close(id, &self.records.arena);
+                self.plan.note_closed(id, reason.clone());
+            }
         }
-        let per_call = look.profile.overhead.probe_ns / look.profile.mean_ns;
+        let closed = thinned.len() + costly.len();
+        if closed > 0 {
+            self.switch()?;
+        }
+        Ok(closed)
+    }
+
+    /// Probes to turn off until all together cost what the user allows: those first that explain least for their cost.
+    /// What explains much is timed though it costs more, up to a bound: fewer intervals are recorded then.
+    fn costly(&self, profile: &Profile, cost: Cost) -> Vec<u32> {
+        let mut excess = cost.spent - self.settings.limits.overhead_max;
+        if excess <= 0.0 || profile.mean_ns <= 0.0 {
+            return Vec::new();
+        }
         let mut costs = Vec::new();
-        visit(&look.profile.tree, &mut |node| {
+        visit(&profile.tree, &mut |node| {
             if let Some(id) = node.probe.filter(|&id| self.plan.may_close(id)) {
-                costs.push((id, node.calls_mean * per_call, node.share.abs()));
+                costs.push((id, node.calls_mean * cost.of_a_call, node.share.abs()));
             }
         });
         costs.sort_by(|a, b| (b.1 / (b.2 + 1e-3)).total_cmp(&(a.1 / (a.2 + 1e-3))));
-        let mut closed = BTreeSet::new();
+        let mut closed = Vec::new();
         for (id, cost, share) in costs {
-            // What explains much is timed though it costs more: fewer intervals are recorded then.
-            if excess <= 0.0 || share > cost.max(MUCH) {
-                continue;
-            }
-            excess -= cost;
-            if closed.insert(id) {
-                self.plan.close(id, &self.records.arena);
-                self.plan.note_too_costly(id);
+            let explains = share > cost.max(MUCH) && cost <= COST_MAX;
+            if excess > 0.0 && !explains {
+                excess -= cost;
+                closed.push(id);
             }
         }
-        if !closed.is_empty() {
-            self.switch()?;
-        }
-        Ok(closed.len())
+        closed.sort_unstable();
+        closed.dedup();
+        closed
     }
 
     /// Whether the target runs.
