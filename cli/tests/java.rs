@@ -216,6 +216,25 @@ fn methods_of_a_running_jvm_are_chosen_before_the_first_step() {
 }
 
 /// The share of all nodes of this name in a tree, and the sum of their standard errors.
+/// HotSpot drops the stack map frames of its own classes, unless they come from its archive, since it does not verify
+/// them. This method has handlers.
+#[test]
+fn a_class_that_the_jvm_does_not_verify_has_intervals() {
+    for jdk in jdks() {
+        let place = compiled(&jdk);
+        let mut server = java(&place, &jdk, &["tasks"]);
+        server.env("JAVA_TOOL_OPTIONS", "-Xshare:off");
+        let running = Running::start(server);
+        let waits = "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject.await";
+        let words = ["attach", &running.pid(), "--interval", waits, "--for", "3s"];
+        let words = words.into_iter().chain(["--json", "run.json"]);
+        let run = finish(place.evenkeel(words).spawn().unwrap()).ended(0);
+        let intervals = &place.json("run.json")["intervals"];
+        assert!(intervals.as_u64() > Some(0), "{run:?}");
+        running.end(&place);
+    }
+}
+
 fn share_of(node: &Value, name: &str) -> (f64, f64) {
     if node["name"] == *name {
         return share_and_error(node);

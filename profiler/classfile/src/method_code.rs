@@ -219,7 +219,8 @@ fn check_exceptions(code: &Code<'_>, instructions: &[Instruction<'_>]) -> Result
     Ok(())
 }
 
-/// The frames that the verifier reads, or none where it works without.
+/// The frames that the verifier reads, or none where it works without. HotSpot drops those of a class that it does not
+/// verify (one of its own, unless it comes from an archive), and verifies it as little when it is loaded again.
 fn frames_of(
     class: &Class<'_>,
     member: &Member<'_>,
@@ -243,7 +244,7 @@ fn frames_of(
         && instructions
             .iter()
             .all(|instruction| instruction.leads == instructions::Leads::Nowhere);
-    if class.major < WITH_FRAMES || (class.major == WITH_FRAMES && table.is_none() && !straight) {
+    if class.major < WITH_FRAMES || (table.is_none() && !straight) {
         return Ok(None);
     }
     let Some(table) = table else {
