@@ -413,6 +413,14 @@ index-build)
     load repeat index
     load as "$bin/pgbench" -n -S -c 4 -R 200 -T 600
     ;;
+slow-function)
+    # One row in twenty has a password whose hash takes long.
+    start primary 5432
+    sql -c 'create extension pgcrypto' -c 'create table account (id int primary key, hash text)' \
+        -c "insert into account select g, crypt('x', gen_salt('bf', case when g % 20 = 0 then 10 else 4 end)) from generate_series(1, 500) g"
+    printf '%s\n' '\set id random(1, 500)' "select hash = crypt('x', hash) from account where id = :id;" >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 3 -R 60 -T 600
+    ;;
 row-policy)
     # The rows that a role may see depend on a second table, which has no index.
     start primary 5432

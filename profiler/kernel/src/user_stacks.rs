@@ -12,9 +12,9 @@ use crate::ring::Ring;
 
 /// Processor time between two samples.
 const PERIOD_NS: u64 = 1_000_000;
-/// Bytes of the stack in a sample.
-pub const STACK_BYTES: u32 = 16 << 10;
-/// Pages of the buffer: it holds a sample or two.
+/// Bytes of the stack in a sample, as of a blocked thread: MariaDB's statements that copy tables have 20 KB.
+pub const STACK_BYTES: u32 = 32 << 10;
+/// Pages of the buffer: it holds a sample.
 const PAGES: usize = 16;
 
 /// Samples of one thread, until this is dropped.
