@@ -190,7 +190,7 @@ run() {
 }
 
 for home in $(for one in /usr/lib/jvm/* ${JAVA_HOME:-}; do [ ! -x "$one/bin/javac" ] || realpath "$one"; done | sort -u); do
-    version=$("$home/bin/java" -version 2>&1 | sed -n '1s/.*"\([0-9]*\).*/\1/p')
+    version=$("$home/bin/java" -version 2>&1 | sed -n '1s/[^"]*"\([0-9]*\).*/\1/p')
     [ "$version" -gt "$newest" ] || run "$home"
 done
 if [ -s "$scratch/failed" ]; then
