@@ -4,7 +4,7 @@
 #
 #   scripts/jvm/cycles.sh [CYCLES] [PAIRS] [h2|cassandra]     200 cycles, 0 pairs, h2
 #
-# JAVA_OPTIONS are for the JVM. SECONDS_EACH=2 is the length of a session, EVENKEEL another build than target/release/evenkeel.
+# JAVA_OPTIONS are for the JVM. PROBES=100 are on at most while throughput is compared. SECONDS_EACH=2 is the length of a session, EVENKEEL another build than target/release/evenkeel.
 # Prints one line a JDK. With PAIRS it then compares throughput: without probes, with them, and without them (A/A), for
 # MEASURED=8 seconds each, each time once the JVM's compilers have come to rest. It prints median ratios with their
 # quartiles, and for how long the JVM was at less than half of its speed after attaching and after the end. Other work on the
@@ -115,7 +115,7 @@ compare() {
     settle 0 >"$scratch/first"
     for _ in $(seq "$pairs"); do
         plain=$(rate "$measured")
-        "$evenkeel" attach "$pid" --preset "$server" >"$scratch/pair.log" 2>&1 &
+        "$evenkeel" attach "$pid" --preset "$server" --max-probes "${PROBES:-100}" >"$scratch/pair.log" 2>&1 &
         session=$!
         # Its first step is made within a few seconds.
         sleep 4

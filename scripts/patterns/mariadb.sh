@@ -46,6 +46,11 @@ clients() { # NUMBER STATEMENT [RARE STATEMENT [PAUSE]]
 }
 
 case $problem in
+slow-function)
+    start
+    sql d -e 'create table z (id int primary key, b longblob); insert into z select seq, repeat(md5(seq), if(seq % 20 = 0, 40000, 1)) from seq_1_to_400'
+    clients 3 'select length(compress(b)) from z where id = 1 + mod(%, 400);' '' 0.02
+    ;;
 metadata-lock)
     start
     idle() { printf '%s\n' 'begin; select count(*) from t where id = 1;' '\! sleep 0.8' 'commit;' | sql d; }
