@@ -28,7 +28,7 @@ use crate::plan::Planned;
 
 pub use closing::Closing;
 pub(crate) use closing::{to_close, without};
-pub(crate) use cost::Cost;
+pub(crate) use cost::{Cost, is_little};
 use known::Known;
 use patience::Patience;
 use policy::MUCH;

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use evenkeel_analysis::analysis::Snapshot;
 use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::findings::warnings::Warning;
-use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::{Analysis, Options};
 use evenkeel_attach::jvm::Jvm;
 use evenkeel_attach::process;
 
+use super::closing;
 use super::method::{LabelArgument, NamedMethod, Purpose};
 use super::plan::Plan;
 use super::problem::Problem;
@@ -23,7 +23,6 @@ use crate::launch::{self, Ending};
 use crate::profile::records::Records;
 use crate::profile::run::Run;
 use crate::profile::{Event, Observer, Settings};
-use crate::refine::policy::{COST_MAX, MUCH};
 use crate::refine::{self, Cost};
 
 /// How long a look at the profile is at first. Each is twice as long as the one before.
@@ -211,7 +210,7 @@ impl<'a> Session<'a> {
         });
         let closed = self.close(&look, cost)?;
         let mut called = BTreeSet::new();
-        visit(&look.profile.tree, &mut |node| called.extend(node.probe));
+        closing::visit(&look.profile.tree, &mut |node| called.extend(node.probe));
         let opened = closed == 0
             && self.may_open()
             && self.open_more(called.len(), interrupted, observer)?;
@@ -247,8 +246,8 @@ impl<'a> Session<'a> {
     fn close(&mut self, look: &Snapshot, cost: Cost) -> Result<usize, Error> {
         let may_close = |id| self.plan.may_close(id);
         let thinned = refine::to_thin(look.crowded_part, &look.crowded, may_close);
-        let mut costly = self.costly(&look.profile, cost);
-        costly.retain(|id| !thinned.contains(id));
+        let is_left = |id| may_close(id) && !thinned.contains(&id);
+        let costly = closing::costly(&look.profile.tree, cost, &self.settings.limits, is_left);
         for (ids, reason) in [
             (&thinned, NotTimed::LosesRecords),
             (&costly, NotTimed::CalledTooOften),
@@ -263,33 +262,6 @@ impl<'a> Session<'a> {
             self.switch()?;
         }
         Ok(closed)
-    }
-
-    /// Probes to turn off until all together cost what the user allows: those first that explain least for their cost.
-    /// What explains much is timed though it costs more, up to a bound: fewer intervals are recorded then.
-    fn costly(&self, profile: &Profile, cost: Cost) -> Vec<u32> {
-        let mut excess = cost.spent - self.settings.limits.overhead_max;
-        if excess <= 0.0 || profile.mean_ns <= 0.0 {
-            return Vec::new();
-        }
-        let mut costs = Vec::new();
-        visit(&profile.tree, &mut |node| {
-            if let Some(id) = node.probe.filter(|&id| self.plan.may_close(id)) {
-                costs.push((id, node.calls_mean * cost.of_a_call, node.share.abs()));
-            }
-        });
-        costs.sort_by(|a, b| (b.1 / (b.2 + 1e-3)).total_cmp(&(a.1 / (a.2 + 1e-3))));
-        let mut closed = Vec::new();
-        for (id, cost, share) in costs {
-            let explains = share > cost.max(MUCH) && cost <= COST_MAX;
-            if excess > 0.0 && !explains {
-                excess -= cost;
-                closed.push(id);
-            }
-        }
-        closed.sort_unstable();
-        closed.dedup();
-        closed
     }
 
     /// Whether the target runs.
@@ -342,12 +314,5 @@ impl<'a> Session<'a> {
             let profile = Analysis::finished(analysis, &self.plan.sites, &options, &facts);
             observer.event(&Event::Now { profile: &profile });
         }
-    }
-}
-
-fn visit(node: &Node, seen: &mut impl FnMut(&Node)) {
-    seen(node);
-    for child in &node.children {
-        visit(child, seen);
     }
 }
