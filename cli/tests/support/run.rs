@@ -312,8 +312,7 @@ pub fn finish_hearing(mut child: Child, mut hear: impl FnMut(&str) + Send + 'sta
         status.is_some()
     });
     if !ended {
-        let _ = child.kill();
-        let _ = child.wait();
+        kill_with_children(&mut child);
     }
     let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
     assert!(ended, "it hangs; stdout: {stdout}\nstderr: {stderr}");
@@ -321,6 +320,17 @@ pub fn finish_hearing(mut child: Child, mut hear: impl FnMut(&str) + Send + 'sta
         code: status.and_then(|status| status.code()),
         stdout,
         stderr,
+    }
+}
+
+/// Kills a child and what it has started, which would keep its pipes open.
+fn kill_with_children(child: &mut Child) {
+    let pid = child.id();
+    let started = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let _ = child.kill();
+    let _ = child.wait();
+    for one in started.unwrap_or_default().split_whitespace() {
+        signal(one.parse().expect("a number"), libc::SIGKILL);
     }
 }
 
