@@ -200,15 +200,15 @@ impl<'a> Session<'a> {
         let look = analysis.look(&self.plan.sites, &options);
         let estimated = look.profile.overhead.estimated_fraction;
         let measured = self.records.duty_cycle.told_apart(look.self_cost);
-        let cost = Cost::of(&look.profile, measured, 0.0);
+        let slowed = measured.unwrap_or(0.0).max(estimated);
         let mean_ns = look.profile.mean_ns;
-        let recorded = self.records.limit_by_slowdown(cost.spent, 0.0, mean_ns);
+        let recorded = self.records.limit_by_slowdown(slowed, 0.0, mean_ns);
         self.run.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
             measured: measured.is_some_and(|measured| measured >= estimated),
-            fraction: cost.spent,
+            fraction: slowed,
             recorded,
         });
-        let closed = self.close(&look, cost)?;
+        let closed = self.close(&look, Cost::of(&look.profile, None, 0.0))?;
         let mut called = BTreeSet::new();
         closing::visit(&look.profile.tree, &mut |node| called.extend(node.probe));
         let opened = closed == 0
