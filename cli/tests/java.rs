@@ -215,9 +215,8 @@ fn methods_of_a_running_jvm_are_chosen_before_the_first_step() {
     }
 }
 
-/// The share of all nodes of this name in a tree, and the sum of their standard errors.
-/// HotSpot drops the stack map frames of its own classes, unless they come from its archive, since it does not verify
-/// them. This method has handlers.
+/// HotSpot does not verify the JDK's classes, and drops their stack map frames unless they come from its archive. This
+/// method has handlers.
 #[test]
 fn a_class_that_the_jvm_does_not_verify_has_intervals() {
     for jdk in jdks() {
@@ -235,6 +234,7 @@ fn a_class_that_the_jvm_does_not_verify_has_intervals() {
     }
 }
 
+/// The share of all nodes of this name in a tree, and the sum of their standard errors.
 fn share_of(node: &Value, name: &str) -> (f64, f64) {
     if node["name"] == *name {
         return share_and_error(node);

@@ -4,9 +4,10 @@
 #
 #   scripts/jvm/cycles.sh [CYCLES] [PAIRS] [h2|cassandra]     200 cycles, 0 pairs, h2
 #
-# JAVA_OPTIONS are for the JVM. PROBES=100 are on at most while throughput is compared. SECONDS_EACH=2 is the length of a session, EVENKEEL another build than target/release/evenkeel.
-# Prints one line a JDK. With PAIRS it then compares throughput: without probes, with them, and without them (A/A), for
-# MEASURED=8 seconds each, each time once the JVM's compilers have come to rest. It prints median ratios with their
+# JAVA_OPTIONS are for the JVM. SECONDS_EACH=2 is the length of a session. EVENKEEL is another build than
+# target/release/evenkeel.
+# Prints one line a JDK. With PAIRS it then compares throughput: without probes, with them (PROBES=100 at most), and without
+# them (A/A). Each is measured for MEASURED=8 seconds once the JVM's compilers are idle. It prints median ratios with their
 # quartiles, and for how long the JVM was at less than half of its speed after attaching and after the end. Other work on the
 # machine disturbs that, and nothing else here.
 #
@@ -87,8 +88,8 @@ compiled() {
     done 2>/dev/null | awk '{ ticks += $12 + $13 } END { print ticks + 0 }'
 }
 
-# Waits, two seconds at a time, until the compilers have taken less than a tenth of a processor in three turns in a row, and
-# the JVM is at half of its speed again. Three minutes at most. Prints for how many seconds it was below half.
+# Waits, in turns of two seconds, until the compilers are idle (a tenth of a processor) and the JVM is at half of its speed
+# again, three turns in a row. Three minutes at most. Prints for how many seconds it was below half.
 settle() { # RATE
     local slow=0 good=0 turns=0 before after
     after=$(compiled)

@@ -323,7 +323,7 @@ pub fn finish_hearing(mut child: Child, mut hear: impl FnMut(&str) + Send + 'sta
     }
 }
 
-/// Kills a child and what it has started, which would keep its pipes open.
+/// Kills a child and its children, which would keep its pipes open.
 fn kill_with_children(child: &mut Child) {
     let pid = child.id();
     let started = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));

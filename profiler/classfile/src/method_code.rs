@@ -219,8 +219,9 @@ fn check_exceptions(code: &Code<'_>, instructions: &[Instruction<'_>]) -> Result
     Ok(())
 }
 
-/// The frames that the verifier reads, or none where it works without. HotSpot drops those of a class that it does not
-/// verify (one of its own, unless it comes from an archive), and verifies it as little when it is loaded again.
+/// The frames that the verifier reads, or none where it works without. HotSpot drops the frames of a class that it does
+/// not verify. Those are the JDK's, unless they come from its archive. It does not verify them when they are loaded
+/// again, either.
 fn frames_of(
     class: &Class<'_>,
     member: &Member<'_>,

@@ -83,7 +83,7 @@ impl JavaWait {
     }
 }
 
-/// In place of a generation in [`Request::Switch`]: probes are on, and intervals are counted only.
+/// The generation in a [`Request::Switch`] after which probes are on, and intervals are counted only.
 pub const COUNTED_ONLY: u32 = u32::MAX;
 
 /// Requests of a session.

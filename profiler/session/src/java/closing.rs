@@ -8,8 +8,8 @@ use crate::refine::policy::{COST_MAX, MUCH};
 use crate::refine::{Cost, Limits, is_little};
 
 /// Probes to turn off until all together cost what the user allows: those first that explain least for their cost. What
-/// explains much is timed though it costs more, up to a bound: fewer intervals are recorded then. What costs little is
-/// not the reason, whatever was measured.
+/// explains much is timed though it costs more, up to a bound: fewer intervals are recorded then. What costs little
+/// stays.
 pub(super) fn costly(
     tree: &Node,
     cost: Cost,
@@ -92,9 +92,8 @@ mod tests {
         assert_eq!(closed(&[(1, 300.0, 0.5)]), [1]);
     }
 
-    /// What was measured may have other causes than a few calls.
     #[test]
-    fn what_costs_little_is_not_the_reason() {
+    fn what_costs_little_stays() {
         assert!(closed(&[(1, 1.0, 0.0), (2, 3.0, 0.0)]).is_empty());
     }
 }

@@ -90,8 +90,9 @@ pub const CALLS_MIN: f64 = 0.05;
 pub const SLOWER: f64 = 4.0;
 /// Part of the squares of latencies whose intervals may lose their records before probes are removed. Guess:
 /// `what_is_lost_counts_by_its_time`.
-pub const LOST_MAX: f64 = 0.01;
-/// Calls of an interval that a ring holds though nobody takes them out of it meanwhile: half of a ring. By definition:
+pub const LOST_MAX: f64 = 0.001;
+/// Calls of an interval that a ring holds even if the session reads none of them while it lasts: half of a ring. By
+/// definition:
 /// `what_writes_most_goes_first_until_the_rest_has_room`.
 pub const CALLS_HELD: u64 = (RING_BYTES / size_of::<Record>() / 2) as u64;
 
