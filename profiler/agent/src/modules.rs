@@ -320,10 +320,7 @@ fn announce(arena: Arena, seen: &Seen<'_>) -> Option<usize> {
         build_id: seen.build_id,
         // SAFETY: no arguments.
         pid: unsafe { libc::getpid() } as u32,
+        executable: seen.executable,
     };
-    let index = arena.module_table().enter(&file, nap)?;
-    if seen.executable {
-        arena.module(index).executable.store(1, Release);
-    }
-    Some(index)
+    arena.module_table().enter(&file, nap)
 }

@@ -6,7 +6,6 @@ mod postponed;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
 use evenkeel_attach::process::Image;
@@ -282,22 +281,23 @@ pub fn announce(arena: &mut Arena, pid: i32) -> Result<Option<usize>, Refused> {
     let files = evenkeel_attach::loaded(pid)?;
     let mut program = None;
     for (at, file) in files.iter().enumerate() {
-        let Some(index) = enter(arena, pid, file) else {
+        let executable = at == 0;
+        let Some(index) = enter(arena, pid, file, executable) else {
             return Ok(None);
         };
-        if at == 0 {
-            arena.modules()[index].executable.store(1, Release);
+        if executable {
             program = Some(index);
         }
     }
     Ok(program)
 }
 
-fn enter(arena: &Arena, pid: i32, file: &Loaded) -> Option<usize> {
+fn enter(arena: &Arena, pid: i32, file: &Loaded, executable: bool) -> Option<usize> {
     let file = File {
         path: file.path.as_os_str().as_bytes(),
         build_id: file.build_id.as_deref(),
         pid: pid as u32,
+        executable,
     };
     let pause = || std::thread::sleep(Duration::from_micros(50));
     arena.module_table().enter(&file, pause)

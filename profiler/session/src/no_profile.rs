@@ -73,6 +73,11 @@ pub enum Reason {
         /// Processes with the agent.
         processes: u32,
     },
+    /// A process loaded the agent, and ended or went on without a verdict on its program.
+    #[error(
+        "the program was not examined: it was killed at its start, or evenkeel stood still for ten seconds (stopped, or without a processor), so that the program went on without it. Try again"
+    )]
+    NotExamined,
     /// A process had too little address space left for the agent.
     #[error("a process of the command runs without the agent, for lack of address space: its limit (ulimit -v, systemd: LimitAS=) leaves less than the {} GB that profiling reserves. Most of that is never used: lift the limit for the profile", (ARENA_BYTES >> 30) + 1)]
     NoAddressSpace,

@@ -78,6 +78,8 @@ pub struct File<'a> {
     pub build_id: Option<&'a [u8]>,
     /// A process that has mapped it.
     pub pid: u32,
+    /// Whether it is that process' executable, which waits for the verdict.
+    pub executable: bool,
 }
 
 impl File<'_> {
@@ -105,6 +107,7 @@ impl File<'_> {
         module.path_len = len as u32;
         module.path_hash = path_hash(self.path);
         module.pid = self.pid;
+        module.executable.store(self.executable.into(), Relaxed);
         module.state.store(ModuleState::Announced as u32, Release);
     }
 }
@@ -130,11 +133,14 @@ impl<'a> ModuleTable<'a> {
     }
 
     /// The index of a file, which is added if nobody has. `None` when the table is full. Others may be adding files: `pause` is called
-    /// until they have done so.
+    /// until they have done so. The session judges an entry as soon as it is counted, so all of it is written before.
     pub fn enter(&self, file: &File<'_>, pause: impl Fn()) -> Option<usize> {
         let ticket = self.control.modules_lock.take(pause);
         let modules = self.modules();
         let known = modules.iter().position(|module| file.is(module));
+        if let Some(known) = known.filter(|_| file.executable) {
+            modules[known].executable.store(1, Release);
+        }
         let index = known.or_else(|| self.add(file, modules.len()));
         self.control.modules_lock.release(ticket);
         index

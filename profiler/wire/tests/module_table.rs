@@ -32,10 +32,15 @@ impl Memory {
     }
 
     fn enter(&self, path: &str, build_id: Option<&[u8]>) -> Option<usize> {
+        self.enter_as(path, build_id, false)
+    }
+
+    fn enter_as(&self, path: &str, build_id: Option<&[u8]>, executable: bool) -> Option<usize> {
         let file = File {
             path: path.as_bytes(),
             build_id,
             pid: 1,
+            executable,
         };
         self.table().enter(&file, std::thread::yield_now)
     }
@@ -92,6 +97,16 @@ fn of_many_at_once_each_file_is_there_once_and_complete() {
     assert!(modules.iter().all(announced));
 }
 
+#[test]
+fn a_library_that_is_run_is_an_executable_from_then_on() {
+    let memory = Memory::new();
+    for (executable, expected) in [(false, 0), (true, 1), (false, 1)] {
+        let index = memory.enter_as("/lib/libc.so.6", None, executable).unwrap();
+        let module = &memory.table().modules()[index];
+        assert_eq!(module.executable.load(Acquire), expected);
+    }
+}
+
 /// What is longer than the table keeps is told apart by its beginning.
 #[test]
 fn a_long_build_id_is_known_again() {
@@ -101,15 +116,17 @@ fn a_long_build_id_is_known_again() {
     assert_eq!(memory.table().modules()[0].build_id(), Some(&[7; 20][..]));
 }
 
-/// A process was killed before it had counted its entry. Of that entry nothing is left in the next one.
+/// A process was killed before it had counted its entry. Of that entry nothing is left in the next one: all of an entry is
+/// written before it is counted, as the session judges it from then on.
 #[test]
 fn an_entry_that_was_not_completed_is_written_anew() {
     let memory = Memory::new();
-    memory.enter("/killed-with-a-long-name", Some(b"one"));
+    memory.enter_as("/killed-with-a-long-name", Some(b"one"), true);
     memory.control.modules.store(0, Release);
     assert_eq!(memory.enter("/b", None), Some(0));
     let module = &memory.table().modules()[0];
     assert_eq!((module.path(), module.build_id()), (&b"/b"[..], None));
+    assert_eq!(module.executable.load(Acquire), 0);
 }
 
 /// The clock of a machine that was moved may go back.

@@ -202,11 +202,16 @@ impl Session<'_> {
         if state.starts_with('T') {
             return Reason::Stopped { name, pid };
         }
+        let processes = self.records.arena.control().processes_hooked.load(Relaxed);
+        let elsewhere = self.target.without_agent();
+        if processes == 0 && elsewhere.is_none() {
+            return Reason::NotExamined;
+        }
         Reason::NotCalled {
             name,
-            processes: self.records.arena.control().processes_hooked.load(Relaxed),
+            processes,
             busy: self.target.watch.busy(),
-            elsewhere: self.target.without_agent().map(Box::new),
+            elsewhere: elsewhere.map(Box::new),
         }
     }
 
@@ -225,7 +230,9 @@ impl Session<'_> {
                 programs: preset.programs.join(" or "),
             },
             IntervalSelector::Spec(spec) => {
-                let library = spec.library.clone().unwrap_or_default();
+                let Some(library) = spec.library.clone() else {
+                    return Reason::NotExamined;
+                };
                 match self.target.watch.unannounced(&library) {
                     Some(path) => Reason::RelativePath { path },
                     None => Reason::NoLibrary { library, processes },
