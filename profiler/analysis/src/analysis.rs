@@ -29,6 +29,7 @@ use crate::sums::blocks::Blocks;
 use crate::sums::node_names::NodeNames;
 use crate::sums::parts::VarianceTree;
 use crate::sums::round_sums::RoundSums;
+use crate::sums::moments::mean;
 use crate::sums::self_cost::Measured;
 use crate::sums::vectors::ProbeCost;
 use intake::Intake;
@@ -61,7 +62,8 @@ pub struct Snapshot {
     pub round: Node,
     /// Intervals kept in each round so far, in order: the last is the one that is looked at.
     pub intervals_by_round: Vec<u64>,
-    /// Recorded intervals against bypassed ones, over the newest round.
+    /// Recorded intervals against bypassed ones, over the newest round. Where recent intervals take longer than those of
+    /// the round, it is a smaller fraction of them.
     pub self_cost: Option<Measured>,
     /// Intervals since the last look that had more calls than there is room for.
     pub crowded: Crowded,
@@ -347,6 +349,9 @@ impl Analysis {
         if let Some((_, then)) = self.looked_at.as_ref().filter(|(of, _)| *of == round) {
             recent.subtract(then);
         }
+        let mean_of = |sums: &Sums| mean(sums.latency, sums.intervals);
+        let lengthened = mean_of(&recent) / mean_of(&total).max(1.0);
+        let self_cost = detail.sums.self_cost.measured();
         let by_round = rounds.list().into_iter().take(round + 1);
         let tree = |sums| VarianceTree::new(NodeNames::new(&detail.paths, sites), sums);
         let nothing = Recent::default();
@@ -355,7 +360,7 @@ impl Analysis {
             recent: evidence::of_recent(&tree(&recent), blocks),
             round: evidence::of_round(&tree(&total), &detail.sums.blocks),
             intervals_by_round: by_round.map(|round| round.intervals).collect(),
-            self_cost: detail.sums.self_cost.measured(),
+            self_cost: self_cost.map(|measured| measured.of_longer(lengthened)),
             crowded_part: crowded.part_beside(recent.latency_squared as f64),
             crowded,
             ..Snapshot::default()

@@ -97,6 +97,19 @@ pub struct Measured {
     pub pairs: usize,
 }
 
+impl Measured {
+    /// The same time, as a fraction of intervals that take this many times as long, if they take longer: a probe takes as
+    /// long in a slow interval as in a quick one.
+    pub(crate) fn of_longer(self, times: f64) -> Measured {
+        let part = 1.0 / times.max(1.0);
+        Measured {
+            fraction: self.fraction * part,
+            se: self.se.map(|se| se * part),
+            ..self
+        }
+    }
+}
+
 impl SelfCost {
     /// All intervals that were sorted in.
     pub(crate) fn total(&self) -> Windows {

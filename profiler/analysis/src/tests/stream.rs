@@ -336,6 +336,31 @@ fn bypassed_intervals_only_measure_the_cost() {
     near(profile.overhead.measured_se.unwrap(), 0.0);
 }
 
+/// 600 intervals of 11 ticks, 10 without probes. Then 200 come of 110 ticks: the mean of all is 35.75, and a tick is a
+/// smaller part of those that came last. The profile is of all.
+#[test]
+fn what_probes_cost_is_a_smaller_part_of_slow_intervals() {
+    let mut analysis = started(ProbeCost::default());
+    let probed = |analysis: &mut Analysis, at: u64, latency| {
+        analysis.push(1, &[begin(at), end(at + latency)]);
+    };
+    for slot in 0..2 {
+        let at = slot << 31;
+        let bypassed = [Record::marker(Marker::Begin, at + 10, 1 << 1), end(at + 20)];
+        (0..300).for_each(|_| probed(&mut analysis, at, 11));
+        (0..300).for_each(|_| analysis.push(1, &bypassed));
+    }
+    let fraction = |analysis: &mut Analysis| {
+        let look = analysis.look(&sites(&[]), &options());
+        look.self_cost.unwrap().fraction
+    };
+    near(fraction(&mut analysis), 0.1);
+    (0..200).for_each(|_| probed(&mut analysis, 2 << 31, 110));
+    near(fraction(&mut analysis), 0.1 * 35.75 / 110.0);
+    let profile = analysis.profile(&sites(&[]), &options());
+    near(profile.overhead.measured_fraction.unwrap(), 0.1);
+}
+
 /// Two rounds: the second opens a's call of b. Below 300 intervals the larger one is reported, then the last.
 #[test]
 fn rounds_do_not_mix() {

@@ -35,8 +35,9 @@ pub(super) const GROWTH_MAX: f64 = 1.1;
 pub(super) const LATENCIES_PERIOD: Duration = Duration::from_millis(200);
 /// Latencies count half after so long: the load may change. Guess: `old_latencies_fade`.
 pub(super) const HALF_LIFE_S: f64 = 2.0;
-/// Fewer intervals have no mean to go by. By definition: `old_latencies_fade`.
-pub(super) const MEAN_FROM: f64 = 1.0;
+/// Fewer intervals than this say too little of the mean latency without older ones. Guess:
+/// `the_mean_of_rare_intervals_is_of_several_periods`.
+pub(super) const MEAN_FROM: f64 = 100.0;
 
 // Windows without probes, which measure what probes cost.
 

@@ -14,6 +14,36 @@ pub struct RecentLatencies {
     known: Vec<u64>,
     /// Latencies with older ones decayed.
     recent: Vec<f64>,
+    mean: Mean,
+}
+
+/// The present mean latency.
+#[derive(Debug, Default)]
+struct Mean {
+    count: f64,
+    sum_ticks: f64,
+}
+
+impl Mean {
+    /// Takes in new intervals, and leaves this part of the older ones. Those count for no more than the new ones do, or
+    /// than [`MEAN_FROM`]: a load of a million quick intervals a second that becomes one of a thousand slow ones would
+    /// be taken for quick for twenty half lives.
+    fn take(&mut self, part: f64, count: f64, ticks: f64) {
+        let older = (self.count * part).min(count.max(MEAN_FROM));
+        let of_older = self.ticks().map_or(0.0, |mean| mean * older);
+        self.sum_ticks = of_older + ticks;
+        self.count = older + count;
+    }
+
+    fn ticks(&self) -> Option<f64> {
+        (self.count > 0.0).then(|| self.sum_ticks / self.count)
+    }
+}
+
+/// The middle of a class of latencies, ticks.
+fn middle(class: usize) -> f64 {
+    let (from, to) = (latency_class_start(class), latency_class_start(class + 1));
+    from as f64 / 2.0 + to as f64 / 2.0
 }
 
 impl RecentLatencies {
@@ -29,10 +59,15 @@ impl RecentLatencies {
         let part = (-elapsed.as_secs_f64() / HALF_LIFE_S).exp2();
         self.known.resize(by_class.len().max(self.known.len()), 0);
         self.recent.resize(self.known.len(), 0.0);
-        for ((known, recent), &count) in self.known.iter_mut().zip(&mut self.recent).zip(by_class) {
-            let new = count.saturating_sub(std::mem::replace(known, count));
-            *recent = *recent * part + new as f64;
+        let (mut new_count, mut new_ticks) = (0.0, 0.0);
+        let classes = self.known.iter_mut().zip(&mut self.recent).zip(by_class);
+        for (class, ((known, recent), &count)) in classes.enumerate() {
+            let new = count.saturating_sub(std::mem::replace(known, count)) as f64;
+            *recent = *recent * part + new;
+            new_count += new;
+            new_ticks += new * middle(class);
         }
+        self.mean.take(part, new_count, new_ticks);
         true
     }
 
@@ -41,16 +76,9 @@ impl RecentLatencies {
         &self.recent
     }
 
-    /// Their mean, ticks; nothing where there were none.
+    /// Their present mean, ticks; nothing where there were none.
     pub fn mean_ticks(&self) -> Option<f64> {
-        let all: f64 = self.recent.iter().sum();
-        let middle = |class: usize| {
-            let (from, to) = (latency_class_start(class), latency_class_start(class + 1));
-            from as f64 / 2.0 + to as f64 / 2.0
-        };
-        let classes = self.recent.iter().enumerate();
-        let ticks: f64 = classes.map(|(class, count)| middle(class) * count).sum();
-        (all >= MEAN_FROM).then(|| ticks / all)
+        self.mean.ticks()
     }
 }
 
@@ -90,7 +118,44 @@ mod tests {
             of(quick),
             of(slow)
         );
-        let mean = recent.mean_ticks().unwrap();
-        assert!((mean / slow as f64 - 1.0).abs() < 0.04, "{mean}");
+    }
+
+    /// A million quick intervals, then a thousand slow ones in each period, then quick ones again.
+    #[test]
+    fn the_mean_is_of_the_present_load() {
+        let mut recent = RecentLatencies::default();
+        let mut by_class = vec![0; LATENCY_CLASSES];
+        let (quick, slow) = (1 << 7, 1 << 17);
+        let mut now = Instant::now();
+        recent.take(now, &by_class);
+        let mut mean_of = |latency, count| {
+            by_class[latency_class(latency)] += count;
+            now += LATENCIES_PERIOD;
+            assert!(recent.take(now, &by_class));
+            recent.mean_ticks().unwrap() / latency as f64
+        };
+        mean_of(quick, 1_000_000);
+        let means = [0; 5].map(|_| mean_of(slow, 1000));
+        assert!(means[0] > 0.45 && means[4] > 0.9, "{means:?}");
+        let mean = mean_of(quick, 1_000_000);
+        assert!(mean < 10.0, "{mean}");
+    }
+
+    /// Five in each period: one alone says little of the mean, and several periods are taken together.
+    #[test]
+    fn the_mean_of_rare_intervals_is_of_several_periods() {
+        let mut recent = RecentLatencies::default();
+        let mut by_class = vec![0; LATENCY_CLASSES];
+        let (quick, slow) = (1 << 10, 1 << 20);
+        let mut now = Instant::now();
+        recent.take(now, &by_class);
+        for period in 0..20 {
+            let latency = if period == 19 { slow } else { quick };
+            by_class[latency_class(latency)] += 5;
+            now += LATENCIES_PERIOD;
+            recent.take(now, &by_class);
+        }
+        let mean = recent.mean_ticks().unwrap() / slow as f64;
+        assert!(mean < 0.2, "{mean}");
     }
 }
