@@ -28,7 +28,7 @@ use crate::plan::Planned;
 
 pub use closing::Closing;
 pub(crate) use closing::{to_close, without};
-pub(crate) use cost::{Cost, is_little};
+pub(crate) use cost::Cost;
 use known::Known;
 use patience::Patience;
 use policy::MUCH;
@@ -63,6 +63,14 @@ pub struct State<'a> {
     pub known: &'a Known,
     /// The current time.
     pub now: Instant,
+}
+
+impl State<'_> {
+    /// Whether a callee of this probe is opened.
+    pub(crate) fn has_opened(&self, probe: u32) -> bool {
+        let callees = &self.probes[probe as usize].callees;
+        callees.iter().any(|&callee| self.known.is_open(callee))
+    }
 }
 
 /// The steps that follow from a look.

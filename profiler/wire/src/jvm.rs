@@ -25,7 +25,7 @@
 use alloc::vec::Vec;
 
 /// Version of the messages: agent and session refuse each other when it differs.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// Probes that one JVM can have: each has a byte that says whether it is on.
 pub const JAVA_PROBES_MAX: usize = 1 << 16;
@@ -43,16 +43,18 @@ pub const MESSAGE_MAX: usize = 64 << 20;
 
 /// A probe is on.
 pub const ON: u8 = 1;
+/// A probe is on, and has nothing to record where its thread is in no interval that is recorded.
+pub const INSIDE: u8 = 2;
 /// A probe is on, and its call is one that blocks.
-pub const BLOCKS: u8 = 2;
+pub const BLOCKS: u8 = 3;
 /// A probe is on, and its call parks the thread.
-pub const PARKS: u8 = 3;
+pub const PARKS: u8 = 4;
 /// A probe is on, and its method unparks the thread that is its argument.
-pub const UNPARKS: u8 = 4;
+pub const UNPARKS: u8 = 5;
 /// A probe is on, and its method is called with the key of an interval, or works for intervals that have keys.
-pub const KEYED: u8 = 5;
+pub const KEYED: u8 = 6;
 /// As [`KEYED`], and the interval that begins is put into a queue, out of which the thread takes it that works on it first.
-pub const QUEUES: u8 = 6;
+pub const QUEUES: u8 = 7;
 
 /// Waits of the JVM's own making.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

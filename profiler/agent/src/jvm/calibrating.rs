@@ -4,10 +4,11 @@ use core::ptr;
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::{Thread, thread};
-use evenkeel_wire::jvm::CALIBRATION_PROBE;
+use evenkeel_wire::jvm::{CALIBRATION_PROBE, INSIDE, ON};
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES};
 use evenkeel_wire::{Control, RING_STRIDE, Record, RingHeader, now_ticks};
 
+use crate::jvm::environment::Watched;
 use crate::jvm::helper::Helper;
 use crate::jvm::stack::{self, JavaStack};
 use crate::jvm::vm::Jni;
@@ -24,7 +25,7 @@ pub fn calibrate(
     jni: Jni,
     helper: Helper,
     control: &Control,
-    watch: impl FnOnce() -> *mut core::ffi::c_void,
+    watch: impl FnOnce() -> Option<Watched>,
 ) {
     let thread = thread::current();
     let Some(stack) = stack::ensure(watch) else {
@@ -42,12 +43,20 @@ pub fn calibrate(
     let ring = ring.cast::<RingHeader>();
     thread.ring = ring;
     thread.active = Thread::ALWAYS;
+    // Where waits are followed, each call of a probe asks the agent.
+    let state = match control.waits.load(Relaxed) {
+        0 => INSIDE,
+        _ => ON,
+    };
     let mut batches = [(0, 0); BATCHES];
+    let mut passed = [0; BATCHES];
     for _ in 0..WARM_UP {
         measure(jni, helper, ring, stack);
+        measure_passed(jni, helper, state, stack);
     }
-    for batch in &mut batches {
+    for (batch, passed) in batches.iter_mut().zip(&mut passed) {
         *batch = measure(jni, helper, ring, stack);
+        *passed = measure_passed(jni, helper, state, stack);
     }
     let thread = thread::current();
     thread.active = 0;
@@ -57,6 +66,10 @@ pub fn calibrate(
     unsafe { libc::munmap(ring.cast(), RING_STRIDE) };
     batches.sort_unstable_by_key(|&(outer, inner)| outer + inner);
     let (outer, inner) = batches[BATCHES / 2];
+    passed.sort_unstable();
+    control
+        .probe_passed_ticks_256
+        .store(passed[BATCHES / 2], Relaxed);
     control.probe_outer_ticks_256.store(outer.max(1), Relaxed);
     control.probe_inner_ticks_256.store(inner, Release);
 }
@@ -69,23 +82,37 @@ fn measure(jni: Jni, helper: Helper, ring: *mut RingHeader, stack: &mut JavaStac
         (*ring).position.store(0, Relaxed);
         (*ring).limit.store(RING_BYTES as u64, Relaxed);
     }
-    let start = now_ticks();
-    helper.spin(jni, CALIBRATION_PROBE, CALLS);
-    let middle = now_ticks();
+    let bare = spin(jni, helper, 0);
     // An interval whose calls are recorded, as it were.
-    stack.open(CALIBRATION_PROBE, middle, pauses::ended());
-    switches::set_one(CALIBRATION_PROBE, true);
-    let begun = now_ticks();
-    helper.spin(jni, CALIBRATION_PROBE, CALLS);
-    let end = now_ticks();
-    switches::set_one(CALIBRATION_PROBE, false);
+    stack.open(CALIBRATION_PROBE, now_ticks(), pauses::ended());
+    let probed = spin(jni, helper, ON);
     stack.close();
     let records = ring.cast::<u8>().wrapping_add(RECORDS_AT).cast::<Record>();
     // SAFETY: as above.
     let recorded: u64 = (0..CALLS as usize)
         .map(|at| unsafe { (*records.wrapping_add(at)).duration() })
         .sum();
-    let (bare, probed) = (middle - start, end - begun);
     let outer = probed.saturating_sub(bare).saturating_sub(recorded);
     (outer * 256 / calls, recorded * 256 / calls)
+}
+
+/// Cost of a call in an interval that is not recorded, in 1/256 tick.
+fn measure_passed(jni: Jni, helper: Helper, state: u8, stack: &mut JavaStack) -> u64 {
+    let bare = spin(jni, helper, 0);
+    thread::current().active = 0;
+    stack.open(CALIBRATION_PROBE, now_ticks(), pauses::ended());
+    let passed = spin(jni, helper, state);
+    stack.close();
+    thread::current().active = Thread::ALWAYS;
+    passed.saturating_sub(bare) * 256 / u64::from(CALLS)
+}
+
+/// Time of a batch of calls whose probe is in this state, ticks.
+fn spin(jni: Jni, helper: Helper, state: u8) -> u64 {
+    switches::set_one(CALIBRATION_PROBE, state);
+    let begun = now_ticks();
+    helper.spin(jni, CALIBRATION_PROBE, CALLS);
+    let ticks = now_ticks() - begun;
+    switches::set_one(CALIBRATION_PROBE, 0);
+    ticks
 }

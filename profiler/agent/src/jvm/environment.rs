@@ -17,8 +17,20 @@ pub fn set_jvmti(jvmti: Jvmti) {
     JVMTI.store(jvmti.0, Release);
 }
 
-/// A weak reference to the calling thread; null without one.
-pub fn watched(jni: Jni) -> Object {
-    let thread = jvmti().current_thread();
-    thread.map_or(core::ptr::null_mut(), |thread| jni.watch(thread))
+/// How others know a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    /// A weak reference to it; null without one.
+    pub reference: Object,
+    /// Its number in Java.
+    pub number: u64,
+}
+
+/// The calling thread; nothing where the JVM does not know it.
+pub fn watched(jni: Jni) -> Option<Watched> {
+    let thread = jvmti().current_thread()?;
+    Some(Watched {
+        reference: jni.watch(thread),
+        number: jni.thread_number(thread)?,
+    })
 }

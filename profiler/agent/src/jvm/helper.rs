@@ -20,7 +20,7 @@ pub fn ensure(jni: Jni, bytes: &[u8]) -> Result<Helper, &'static str> {
         .or_else(|| jni.define_class(NAME, bytes))
         .ok_or("the JVM does not accept the class of the probes")?;
     let spin = jni.static_method(class, c"spin", c"(II)V");
-    let newest = jni.static_method(class, c"fail", c"(I)V");
+    let newest = jni.static_method(class, c"recording", c"()J");
     let spin = spin
         .filter(|_| newest.is_some())
         .ok_or("the JVM has a class of the probes that belongs to another version: restart it")?;

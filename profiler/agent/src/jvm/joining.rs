@@ -1,12 +1,12 @@
 //! A session begins in this JVM, or ends.
 
-use core::ffi::c_void;
 use core::sync::atomic::Ordering::*;
 use core::time::Duration;
 
 use evenkeel_patch::thread;
 use evenkeel_wire::now_ticks;
 
+use crate::jvm::environment::Watched;
 use crate::jvm::helper::Helper;
 use crate::jvm::vm::Jni;
 use crate::jvm::{calibrating, keyed, stack, switches};
@@ -21,7 +21,7 @@ pub fn join(
     jni: Jni,
     helper: Helper,
     descriptor: i32,
-    watch: impl FnOnce() -> *mut c_void,
+    watch: impl FnOnce() -> Option<Watched>,
 ) -> Result<u32, &'static str> {
     leave_last_session()?;
     let arena = arena::attach(descriptor).ok_or("there is no memory for the records, or this agent is of another version than evenkeel: restart the JVM")?;

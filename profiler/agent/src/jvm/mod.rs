@@ -8,6 +8,7 @@
 //! Java     >  helper class     probes     a call or an interval is entered and left  (stack: those in flight)
 //!                              keyed      intervals that move from thread to thread
 //!                              switches   which probes are on   (labels: the text of an interval's label)
+//!                              recording  which threads record   (both are looked at before the agent is called)
 //! the JVM  >  Agent_OnLoad     own_socket  a thread that takes the session's requests where the JVM takes none
 //! the JVM  >  events           waits  pauses   what threads wait for, and stops of all   (reserved: their probes)
 //! the C library   library_waits   what native methods wait for
@@ -32,6 +33,7 @@ mod link;
 mod own_socket;
 mod pauses;
 mod probes;
+pub mod recording;
 mod reserved;
 mod samples;
 pub mod stack;
@@ -113,6 +115,12 @@ pub unsafe extern "system" fn Agent_OnUnload(_vm: *mut c_void) {
 #[unsafe(export_name = "Java_java_lang_EvenkeelProbe_switches")]
 extern "system" fn switches_at(_jni: *mut c_void, _class: Object) -> i64 {
     switches::address() as i64
+}
+
+/// Native method of the helper class.
+#[unsafe(export_name = "Java_java_lang_EvenkeelProbe_recording")]
+extern "system" fn recording_at(_jni: *mut c_void, _class: Object) -> i64 {
+    recording::address() as i64
 }
 
 /// Native method of the helper class.

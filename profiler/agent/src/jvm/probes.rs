@@ -89,6 +89,7 @@ fn begin(jni: Jni, id: u32, label: impl FnOnce() -> FoundLabel) -> Option<i32> {
         return None;
     };
     let is_followed = intervals::begin(thread, arena, label);
+    stack.recording.set(is_followed && thread.active != 0);
     is_followed.then(|| stack.open(id, now_ticks(), pauses::ended()))
 }
 
@@ -111,6 +112,7 @@ pub fn leave(token: i32, end: fn(&mut Thread, u64)) {
     keyed::leave(stack, depth, now);
     if depth == 0 {
         stack.close();
+        stack.recording.set(false);
         end(thread::current(), now);
     }
 }

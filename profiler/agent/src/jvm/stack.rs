@@ -11,6 +11,9 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
+use crate::jvm::environment::Watched;
+use crate::jvm::recording::Mark;
+
 /// Calls in flight on a thread, at most; deeper ones are not recorded.
 const DEPTH_MAX: usize = 1024;
 /// References of ended threads that are kept until somebody looks at stacks.
@@ -97,6 +100,8 @@ pub struct JavaStack {
     /// When the open interval began, ticks; 0: none is open.
     begun: AtomicU64,
     session: u32,
+    /// Whether the interval is recorded, for the helper class.
+    pub recording: Mark,
     depth: usize,
     calls: [Call; DEPTH_MAX],
     waits: [Waiting; WAITS_MAX],
@@ -115,11 +120,12 @@ pub fn own<'a>() -> Option<&'a mut JavaStack> {
     unsafe { OWN.get().as_mut() }
 }
 
-/// The calling thread's. `watch` gives the reference that others know the thread by. Nothing where there is no memory.
-pub fn ensure<'a>(watch: impl FnOnce() -> *mut c_void) -> Option<&'a mut JavaStack> {
+/// The calling thread's. `watch` says how others know the thread. Nothing where there is no memory.
+pub fn ensure<'a>(watch: impl FnOnce() -> Option<Watched>) -> Option<&'a mut JavaStack> {
     if let Some(stack) = own() {
         return Some(stack);
     }
+    let thread = watch()?;
     let stack = claim().or_else(add)?;
     // SAFETY: claimed: it is this thread's from now on.
     let stack = unsafe { &mut *stack };
@@ -127,7 +133,8 @@ pub fn ensure<'a>(watch: impl FnOnce() -> *mut c_void) -> Option<&'a mut JavaSta
     stack.depth = 0;
     stack.works_len = 0;
     stack.begun.store(0, Relaxed);
-    retire(stack.thread.swap(watch(), AcqRel));
+    stack.recording = Mark::of(thread.number);
+    retire(stack.thread.swap(thread.reference, AcqRel));
     OWN.set(stack);
     Some(stack)
 }
@@ -184,6 +191,7 @@ pub fn release() {
     if let Some(stack) = own() {
         stack.depth = 0;
         stack.begun.store(0, Relaxed);
+        stack.recording.set(false);
         OWN.set(ptr::null_mut());
         stack.is_owned.store(false, Release);
     }

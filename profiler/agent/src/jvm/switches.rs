@@ -51,9 +51,9 @@ pub fn set(begin: u32, states: &[u8]) {
 }
 
 /// Turns the probe of this number in Java code on or off.
-pub fn set_one(number: u32, state: bool) {
+pub fn set_one(number: u32, state: u8) {
     if let Some(switch) = SWITCHES.get(number as usize) {
-        switch.store(u8::from(state), Release);
+        switch.store(state, Release);
     }
 }
 

@@ -7,7 +7,6 @@
 //! opening      what is opened: the intervals, and methods in which they spend their time
 //! loading      classes are loaded again with probes
 //! compilers    the time until the JVM has compiled its code again
-//! closing      probes that cost too much
 //! ending       classes as they were, and the report
 //! search     which methods are opened next (stacks: where intervals spend their time)
 //! plan       probes: ids, what reports call them, class files rewritten with them (kinds: what JDK methods block for)
@@ -24,7 +23,6 @@
 //! Native functions below Java methods are not timed, and neither are intervals on virtual threads: reports say both.
 
 mod awaited;
-mod closing;
 mod compilers;
 mod ending;
 mod kinds;

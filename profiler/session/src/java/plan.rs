@@ -8,7 +8,7 @@ use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::profile::Unpatched;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Wanted;
-use evenkeel_wire::jvm::{BLOCKS, KEYED, ON, PARKS, QUEUES, UNPARKS};
+use evenkeel_wire::jvm::{BLOCKS, INSIDE, KEYED, ON, PARKS, QUEUES, UNPARKS};
 
 use super::kinds;
 use super::method::{LabelArgument, Purpose, dotted};
@@ -176,6 +176,7 @@ impl Plan {
 
     /// The bytes that say which probes are on, and what they are.
     pub(super) fn states(&self) -> Vec<u8> {
+        let by_others = self.is_recorded_for_others();
         let state = |(id, &on): (usize, &bool)| match self.meanings[id] {
             _ if !on => 0,
             Meaning::Parks => PARKS,
@@ -183,9 +184,16 @@ impl Plan {
             Meaning::Keyed => KEYED,
             Meaning::Queues => QUEUES,
             Meaning::Call if self.sites.sites[id].kind.is_wait() => BLOCKS,
+            Meaning::Call if self.inner[id] && !by_others => INSIDE,
             Meaning::Call | Meaning::Reserved => ON,
         };
         self.on.iter().enumerate().map(state).collect()
+    }
+
+    /// Whether threads record calls for intervals of other threads: waits are followed, or intervals move between threads.
+    fn is_recorded_for_others(&self) -> bool {
+        let calls_alone = |meaning| matches!(meaning, &Meaning::Call);
+        !self.meanings.iter().all(calls_alone)
     }
 
     /// Turns a probe off.
@@ -283,4 +291,36 @@ fn only(classes: &BTreeSet<String>) -> Option<&str> {
 /// Names of classes that the JVM makes for lambdas.
 fn is_hidden(class: &str) -> bool {
     class.contains("$$Lambda") || class.contains(".0x") || class.contains("/0x")
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_analysis::sites::Site;
+
+    use super::*;
+
+    /// The bytes of an interval's probe, of a call's, and of one with another meaning.
+    fn states(other: Meaning) -> Vec<u8> {
+        let meanings = vec![Meaning::Call, Meaning::Call, other];
+        let plan = Plan {
+            sites: SiteTable {
+                sites: vec![Site::default(); meanings.len()],
+                ..SiteTable::default()
+            },
+            on: vec![true; meanings.len()],
+            inner: vec![false, true, true],
+            meanings,
+            ..Plan::default()
+        };
+        plan.states()
+    }
+
+    #[test]
+    fn a_call_has_nothing_to_record_outside_of_recorded_intervals_unless_threads_record_for_others()
+    {
+        assert_eq!(states(Meaning::Call), [ON, INSIDE, INSIDE]);
+        assert_eq!(states(Meaning::Reserved), [ON, ON, ON]);
+        assert_eq!(states(Meaning::Keyed), [ON, ON, KEYED]);
+        assert_eq!(states(Meaning::Unparks), [ON, ON, UNPARKS]);
+    }
 }

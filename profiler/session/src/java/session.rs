@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use evenkeel_analysis::analysis::Snapshot;
 use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_analysis::profile::Node;
 use evenkeel_analysis::{Analysis, Options};
 use evenkeel_attach::jvm::Jvm;
 use evenkeel_attach::process;
 
-use super::closing;
 use super::method::{LabelArgument, NamedMethod, Purpose};
 use super::plan::Plan;
 use super::problem::Problem;
@@ -208,9 +208,12 @@ impl<'a> Session<'a> {
             fraction: slowed,
             recorded,
         });
-        let closed = self.close(&look, Cost::of(&look.profile, None, 0.0))?;
+        let closed = self.close(
+            &look,
+            Cost::of(&look.profile, None, self.records.passed_ns()),
+        )?;
         let mut called = BTreeSet::new();
-        closing::visit(&look.profile.tree, &mut |node| called.extend(node.probe));
+        visit(&look.profile.tree, &mut |node| called.extend(node.probe));
         let opened = closed == 0
             && self.may_open()
             && self.open_more(called.len(), interrupted, observer)?;
@@ -247,7 +250,7 @@ impl<'a> Session<'a> {
         let may_close = |id| self.plan.may_close(id);
         let thinned = refine::to_thin(look.crowded_part, &look.crowded, may_close);
         let is_left = |id| may_close(id) && !thinned.contains(&id);
-        let costly = closing::costly(&look.profile.tree, cost, &self.settings.limits, is_left);
+        let costly = self.costly(look, cost, is_left);
         for (ids, reason) in [
             (&thinned, NotTimed::LosesRecords),
             (&costly, NotTimed::CalledTooOften),
@@ -262,6 +265,22 @@ impl<'a> Session<'a> {
             self.switch()?;
         }
         Ok(closed)
+    }
+
+    /// Probes that cost more than the user allows. No room is made for others: what is planted was chosen at once.
+    fn costly(&self, look: &Snapshot, cost: Cost, is_left: impl Fn(u32) -> bool) -> Vec<u32> {
+        let not_opened = self.plan.not_opened();
+        let opened = |id| not_opened.binary_search(&id).is_err();
+        let planted: Vec<u32> = self
+            .plan
+            .inner()
+            .into_iter()
+            .filter(|&id| is_left(id))
+            .collect();
+        let limits = &self.settings.limits;
+        let closings = refine::to_close(&look.profile, cost, limits, opened, &planted);
+        let over_budget = closings.iter().filter(|closing| closing.over_budget);
+        over_budget.map(|closing| closing.id).collect()
     }
 
     /// Whether the target runs.
@@ -314,5 +333,13 @@ impl<'a> Session<'a> {
             let profile = Analysis::finished(analysis, &self.plan.sites, &options, &facts);
             observer.event(&Event::Now { profile: &profile });
         }
+    }
+}
+
+/// Every node, a caller before those that it calls.
+fn visit(node: &Node, seen: &mut impl FnMut(&Node)) {
+    seen(node);
+    for child in &node.children {
+        visit(child, seen);
     }
 }

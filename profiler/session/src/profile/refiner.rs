@@ -378,7 +378,8 @@ impl Refiner {
     fn closings(&self, look: &Snapshot, spent: Cost, if_room_is_needed: bool) -> Vec<Closing> {
         let state = self.state(Instant::now());
         let planted: Vec<u32> = self.plan.planted().collect();
-        let mut closings = refine::to_close(&look.profile, spent, &self.limits, &state, &planted);
+        let opened = |id| state.has_opened(id);
+        let mut closings = refine::to_close(&look.profile, spent, &self.limits, opened, &planted);
         closings.retain(|closing| closing.over_budget || if_room_is_needed);
         closings
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use evenkeel_analysis::profile::{Node, Profile};
 
 use super::policy::{CALLS_MIN, COST_MAX, MUCH, PASSED_MAX};
-use super::{Cost, Limits, State, cost};
+use super::{Cost, Limits, cost};
 
 /// A probe to remove.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,12 +30,12 @@ pub struct Closing {
 /// - Recording fewer intervals does not lower the probes' cost in intervals that are not recorded. If this cost alone
 ///   takes too much of the budget, the probes that explain least for their cost are removed, however much they explain.
 ///
-/// `spent`: the probes' cost, measured where a measurement exists.
+/// `spent`: the probes' cost, measured where a measurement exists. `opened`: whether a callee of this probe is opened.
 pub(crate) fn to_close(
     profile: &Profile,
     spent: Cost,
     limits: &Limits,
-    state: &State<'_>,
+    opened: impl Fn(u32) -> bool,
     planted: &[u32],
 ) -> Vec<Closing> {
     let mut worth: HashMap<u32, ProbeValue> = HashMap::new();
@@ -44,10 +44,6 @@ pub(crate) fn to_close(
     let cost_of = |id: u32| calls_of(id) * spent.of_a_call;
     let worth_of = |id: u32| worth.get(&id).map_or(0.0, |worth| worth.contribution);
     let variance_of = |id: u32| worth.get(&id).map_or(0.0, |worth| worth.variance);
-    let opened = |id: u32| {
-        let callees = &state.probes[id as usize].callees;
-        callees.iter().any(|&callee| state.known.is_open(callee))
-    };
     let runs = |id: &u32| worth.get(id).is_some_and(|worth| worth.calls >= CALLS_MIN);
     let mut order: Vec<u32> = planted.iter().copied().filter(runs).collect();
     // Least worth for its cost first.
@@ -117,6 +113,7 @@ fn measure(node: &Node, worth: &mut HashMap<u32, ProbeValue>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::refine::State;
     use crate::refine::known::{Calls, Known};
     use crate::tests::example::{LIMITS, at, example};
 
@@ -129,7 +126,8 @@ mod tests {
         let mut known = Known::default();
         known.function_mut(at(0xa)).calls = Calls::Opened;
         let state = State::of(&probes, &[], &known);
-        let closings = to_close(profile, spent, limits, &state, &[0, 1, 2, 3]);
+        let opened = |id| state.has_opened(id);
+        let closings = to_close(profile, spent, limits, opened, &[0, 1, 2, 3]);
         closings
             .iter()
             .map(|closing| (closing.id, closing.over_budget))

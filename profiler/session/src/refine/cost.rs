@@ -67,7 +67,7 @@ impl Cost {
 }
 
 /// Whether a cost, as a fraction of the latency, is too small to be weighed.
-pub(crate) fn is_little(cost: f64, limits: &Limits) -> bool {
+pub(super) fn is_little(cost: f64, limits: &Limits) -> bool {
     cost <= COST_LITTLE * limits.overhead_max
 }
 

@@ -166,7 +166,13 @@ impl Search {
         let planted: Vec<u32> = (0..self.probes.len() as u32)
             .filter(|&id| !self.known.probe(id).taken_out.is_out())
             .collect();
-        let closings = to_close(&profile, cost, &SIMULATED, &state, &planted);
+        let closings = to_close(
+            &profile,
+            cost,
+            &SIMULATED,
+            |id| state.has_opened(id),
+            &planted,
+        );
         for closing in closings.iter().filter(|closing| closing.over_budget) {
             self.known.probe_mut(closing.id).taken_out.at(1.0);
         }

@@ -9,13 +9,21 @@ public final class EvenkeelProbe {
     /** Where the bytes are that say which probes are on, one for each. */
     private static final long SWITCHES = switches();
 
+    /** Where threads note that they are in an interval that is recorded: evenkeel_agent::jvm::recording, as is the number of places. */
+    private static final long RECORDING = recording();
+    private static final int PLACES = 1 << 14;
+    private static final long NUMBER = UNSAFE.objectFieldOffset(Thread.class, "tid");
+
+    /** The byte of a probe that has nothing to record elsewhere: INSIDE of evenkeel_wire::jvm. */
+    private static final byte INSIDE = 2;
     /** A byte from this on means that its probe wants an object's identity: KEYED of evenkeel_wire::jvm. */
-    private static final byte KEYED = 5;
+    private static final byte KEYED = 6;
 
     /** Enters a probe; the token, or -1. */
     @ForceInline
     public static int enter(int probe) {
-        if (UNSAFE.getByte(SWITCHES + probe) == 0) {
+        byte state = UNSAFE.getByte(SWITCHES + probe);
+        if (state == 0 || state == INSIDE && !isRecorded()) {
             return -1;
         }
         // A virtual thread may go on with another thread of the system: its calls are not timed.
@@ -53,6 +61,13 @@ public final class EvenkeelProbe {
         return label instanceof Thread ? thread0(probe, (Thread) label) : text0(probe, text(label));
     }
 
+    /** Whether the thread may be in an interval that is recorded. */
+    @ForceInline
+    private static boolean isRecorded() {
+        long number = UNSAFE.getLong(Thread.currentThread(), NUMBER);
+        return UNSAFE.getByte(RECORDING + (number & PLACES - 1)) != 0;
+    }
+
     /** The text of a label; null where there is none. The program's own code is not asked for it. */
     private static String text(Object label) {
         if (label instanceof String) {
@@ -85,6 +100,8 @@ public final class EvenkeelProbe {
     }
 
     private static native long switches();
+
+    private static native long recording();
 
     /** Where the entry of the agent is that serves this class. */
     private static native long agent();
