@@ -230,8 +230,12 @@ impl Session<'_> {
         self.plan.learn(&self.stacks);
         let room = self.settings.limits.probes_max.saturating_sub(called);
         let next = search::next(&self.stacks, &self.opened, SHARE_MIN, room);
+        let is_too_costly = |method: &Method| {
+            self.plan
+                .is_too_costly(&method.class, &method.name, &method.descriptor)
+        };
         next.into_iter()
-            .filter(|(method, _)| !self.is_root(method))
+            .filter(|(method, _)| !self.is_root(method) && !is_too_costly(method))
             .collect()
     }
 

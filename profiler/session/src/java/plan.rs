@@ -228,6 +228,21 @@ impl Plan {
         }
     }
 
+    /// Whether a call of this method, and of no other class's, was too costly to time. The calls that it makes cost as much at
+    /// least.
+    pub(super) fn is_too_costly(&self, class: &str, method: &str, descriptor: &str) -> bool {
+        let callee = format!("{}.{method}", dotted(class));
+        let closed = self.unpatched.iter();
+        let mut ids = closed
+            .filter(|one| one.reason == NotTimed::CalledTooOften)
+            .filter_map(|one| Some(one.probe? as usize));
+        ids.any(|id| {
+            let called = self.calls[id].as_ref().map(|(_, called)| called);
+            self.sites.sites[id].callee == callee
+                && called.is_some_and(|called| called.1 == descriptor)
+        })
+    }
+
     /// Call sites that could not be timed.
     pub(super) fn unpatched(&self) -> Vec<Unpatched> {
         self.unpatched.clone()
@@ -313,6 +328,41 @@ mod tests {
             ..Plan::default()
         };
         plan.states()
+    }
+
+    /// A call of a.B.c and one of a method that several classes have were too costly; one of a.B.d lost records.
+    #[test]
+    fn what_was_too_costly_to_time_is_a_method_of_a_class() {
+        let mut plan = Plan::default();
+        for (callee, name, reason) in [
+            ("a.B.c", "c", NotTimed::CalledTooOften),
+            ("get", "get", NotTimed::CalledTooOften),
+            ("a.B.d", "d", NotTimed::LosesRecords),
+        ] {
+            let place = Place {
+                class: 0,
+                method: ("m".into(), "()V".into()),
+                pc: Some(1),
+            };
+            plan.calls.push(Some((place, (name.into(), "()V".into()))));
+            plan.sites.sites.push(Site {
+                callee: callee.into(),
+                ..Site::default()
+            });
+            plan.note_closed(plan.calls.len() as u32 - 1, reason);
+        }
+        assert!(plan.is_too_costly("a/B", "c", "()V"));
+        for (class, name, descriptor) in [
+            ("a/B", "c", "(I)V"),
+            ("a/C", "c", "()V"),
+            ("a/B", "d", "()V"),
+            ("a/B", "get", "()V"),
+        ] {
+            assert!(
+                !plan.is_too_costly(class, name, descriptor),
+                "{class}.{name}"
+            );
+        }
     }
 
     #[test]
