@@ -24,8 +24,8 @@ struct Case {
     program: &'static str,
     /// The preset.
     preset: &'static str,
-    /// Methods or threads that name the cause. The finding is of such a method, its holders are in one, another round timed one inside of
-    /// it, or its chain of waits leads to such a thread.
+    /// Methods or threads that name the cause. The finding is of such a method, its holders are in one, or its chain of waits leads to such
+    /// a thread.
     causes: &'static [&'static str],
     /// It is known what helps.
     has_advice: bool,
@@ -54,12 +54,10 @@ impl Case {
 
     /// Whether a finding names the cause.
     fn is_named_by(&self, finding: &Value) -> bool {
-        let inside = finding["timed_inside"]["functions"].as_array();
         let names = [&finding["function"], &finding["meanwhile"]["function"]];
-        let names = names.into_iter().chain(inside.into_iter().flatten());
         let links = finding["chain"]["links"].as_array().into_iter().flatten();
         let threads = links.filter_map(|link| link["thread"].as_str()?.split(" #").next());
-        let mut names = names.filter_map(Value::as_str).chain(threads);
+        let mut names = names.into_iter().filter_map(Value::as_str).chain(threads);
         names.any(|name| self.causes.contains(&name))
     }
 }

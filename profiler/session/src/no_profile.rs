@@ -75,7 +75,7 @@ pub enum Reason {
     },
     /// A process loaded the agent, and ended or went on without a verdict on its program.
     #[error(
-        "the program was not examined: it was killed at its start, or evenkeel stood still for ten seconds (stopped, or without a processor), so that the program went on without it. Try again"
+        "the program was not examined. It was killed at its start, or evenkeel stood still for ten seconds (stopped, or without a processor), and the program went on without it. Try again"
     )]
     NotExamined,
     /// A process had too little address space left for the agent.

@@ -133,7 +133,7 @@ impl<'a> ModuleTable<'a> {
     }
 
     /// The index of a file, which is added if nobody has. `None` when the table is full. Others may be adding files: `pause` is called
-    /// until they have done so. The session judges an entry as soon as it is counted, so all of it is written before.
+    /// until they have done so. The session judges an entry once it is counted. So all of it is written before that.
     pub fn enter(&self, file: &File<'_>, pause: impl Fn()) -> Option<usize> {
         let ticket = self.control.modules_lock.take(pause);
         let modules = self.modules();

@@ -1,5 +1,5 @@
-//! Which threads are in an interval that is recorded. The helper class looks there before it calls the agent for a call inside of one: a
-//! call into native code costs far more, and most intervals of a busy server are only counted.
+//! Which threads are in an interval that is recorded. The helper class looks there before it calls the agent for a call inside of one.
+//! A call into native code costs far more, and most intervals of a busy server are only counted.
 //!
 //! A thread's place follows from its number in Java. Threads that share a place share its count, so that one of them may call the
 //! agent in vain.

@@ -98,8 +98,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The same time, as a fraction of intervals that take this many times as long, if they take longer: a probe takes as
-    /// long in a slow interval as in a quick one.
+    /// The same time, as a fraction of intervals that take this many times as long. A probe takes as long in a slow
+    /// interval as in a quick one. Of quicker ones the fraction is not changed.
     pub(crate) fn of_longer(self, times: f64) -> Measured {
         let part = 1.0 / times.max(1.0);
         Measured {

@@ -25,9 +25,9 @@ struct Mean {
 }
 
 impl Mean {
-    /// Takes in new intervals, and leaves this part of the older ones. Those count for no more than the new ones do, or
-    /// than [`MEAN_FROM`]: a load of a million quick intervals a second that becomes one of a thousand slow ones would
-    /// be taken for quick for twenty half lives.
+    /// Takes in new intervals, and leaves this part of the older ones. Older ones have no more weight than the new ones,
+    /// or than [`MEAN_FROM`] intervals. Else a million quick intervals a second would outweigh a thousand slow ones, which
+    /// came later, for ten half lives.
     fn take(&mut self, part: f64, count: f64, ticks: f64) {
         let older = (self.count * part).min(count.max(MEAN_FROM));
         let of_older = self.ticks().map_or(0.0, |mean| mean * older);
@@ -118,6 +118,8 @@ mod tests {
             of(quick),
             of(slow)
         );
+        let mean = recent.mean_ticks().unwrap();
+        assert!((mean / slow as f64 - 1.0).abs() < 0.04, "{mean}");
     }
 
     /// A million quick intervals, then a thousand slow ones in each period, then quick ones again.
