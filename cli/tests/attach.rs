@@ -11,6 +11,8 @@ mod frozen;
 mod moved;
 #[path = "attach/replaced.rs"]
 mod replaced;
+#[path = "attach/shared_thread.rs"]
+mod shared_thread;
 mod support;
 #[path = "attach/working.rs"]
 mod working;

@@ -21,8 +21,8 @@ use crate::next::{self, Next};
 /// Which functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Functions that could block SIGTRAP, change its handler, forbid system calls, limit memory, or leave hooked calls,
-    /// and unwinders, which must find the way out of hooked calls.
+    /// Functions that could block SIGTRAP, change its handler, forbid system calls, limit memory, leave hooked calls, or
+    /// begin threads that cannot be followed, and unwinders, which must find the way out of hooked calls.
     Always,
     /// Functions that wait, too.
     All,
@@ -71,6 +71,7 @@ const ALWAYS: &[&CStr] = &[
     c"prlimit",
     c"prlimit64",
     c"mlockall",
+    c"clone",
 ];
 
 /// Functions that stay bound after the session: the arena stays mapped. Limits of the address space have to allow for

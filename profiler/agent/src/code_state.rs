@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 static APPLIED: AtomicU32 = AtomicU32::new(0);
 static DETACHED: AtomicBool = AtomicBool::new(false);
 static FROZEN: AtomicBool = AtomicBool::new(false);
-static FAILED: AtomicBool = AtomicBool::new(false);
+static LEAVES: AtomicBool = AtomicBool::new(false);
 static JAVA: AtomicBool = AtomicBool::new(false);
 
 /// Replaces a generation while the code is being changed, and once the session is over: intervals that begin or end
@@ -48,20 +48,20 @@ pub fn set_detached(detached: bool) {
     DETACHED.store(detached, Release);
 }
 
-/// Whether an instruction of the agent has failed here: the session is over for this process as soon as its hooks are
-/// out.
-pub fn has_failed() -> bool {
-    FAILED.load(Relaxed)
+/// Whether the process leaves the session, which is over for it as soon as its hooks are out: an instruction of the agent has
+/// failed here, or threads are to begin that cannot be followed.
+pub fn leaves() -> bool {
+    LEAVES.load(Relaxed)
 }
 
-/// Notes that an instruction of the agent has failed.
-pub fn set_failed() {
-    FAILED.store(true, Release);
+/// The process leaves the session from now on.
+pub fn set_leaves() {
+    LEAVES.store(true, Release);
 }
 
 /// Another session begins.
 pub fn renew() {
-    FAILED.store(false, Release);
+    LEAVES.store(false, Release);
 }
 
 /// Whether the session is about methods of Java: the process' own code is not changed.

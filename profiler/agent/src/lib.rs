@@ -58,6 +58,7 @@ mod plan;
 mod replacement;
 mod rings;
 mod sampling;
+mod shared_thread;
 mod signals;
 mod stack_copies;
 mod threads;

@@ -13,7 +13,7 @@ use evenkeel_wire::{Control, FAULT_IN_FUNCTION, Fixed, Frozen, Probe, Wanted};
 
 use crate::arch::replacement;
 use crate::arena::{self, Arena};
-use crate::code_state::{applied, detached, has_failed, is_frozen, is_java};
+use crate::code_state::{applied, detached, is_frozen, is_java, leaves};
 use crate::modules::{self, Modules};
 use crate::next::Next;
 use crate::verdict::{is_over, nap, verdict};
@@ -126,9 +126,7 @@ pub fn start(arena: Arena) {
 pub fn is_due(arena: Arena) -> bool {
     let now = now_ticks();
     let may_change = || is_stale(arena) || now > LOOK_AGAIN_TICKS.load(Relaxed);
-    !is_java()
-        && !detached()
-        && (has_failed() || is_over(arena, now) || !is_frozen() && may_change())
+    !is_java() && !detached() && (leaves() || is_over(arena, now) || !is_frozen() && may_change())
 }
 
 fn is_stale(arena: Arena) -> bool {
@@ -162,7 +160,7 @@ pub fn poll_patiently(arena: Arena) -> bool {
 /// Does what is due, with the lock held, and releases the lock.
 fn follow(arena: Arena) {
     let now = now_ticks();
-    let (over, stale) = (has_failed() || is_over(arena, now), is_stale(arena));
+    let (over, stale) = (leaves() || is_over(arena, now), is_stale(arena));
     LOOK_AGAIN_TICKS.store(now + MODULES_PERIOD_TICKS, Relaxed);
     // SAFETY: the lock is held.
     let process = unsafe { &mut *PROCESS.0.get() };
@@ -192,7 +190,7 @@ fn follow(arena: Arena) {
 /// A function was looked up: if libraries came or went, the session judges them now, and they are hooked before they are
 /// called. Waits for the verdict, but no longer than [`VERDICT_NAPS`].
 pub fn libraries_may_have_come(arena: Arena) {
-    if detached() || has_failed() || is_frozen() || !try_lock() {
+    if detached() || leaves() || is_frozen() || !try_lock() {
         return;
     }
     // SAFETY: the lock is held.
@@ -318,6 +316,17 @@ fn obey(control: &Control) {
         code_state::set_frozen(true);
         kernel::confine_at_once();
     }
+}
+
+/// The process leaves the session, and its hooks are out when this returns: calls cannot be followed any more, for this
+/// reason.
+pub fn leave_session(arena: Arena, why: Frozen) {
+    if !arena.is_mapped() || detached() || leaves() || is_java() {
+        return;
+    }
+    code_state::set_leaves();
+    arena.control().frozen[why as usize].fetch_add(1, Relaxed);
+    poll_patiently(arena);
 }
 
 fn plan_of(arena: Arena) -> Plan<'static> {
@@ -496,7 +505,7 @@ fn tell(control: &Control, place: Place, signal: i32) {
 /// After a fault of the agent: the process leaves the session, and its hooks go as soon as nobody else changes its
 /// code.
 fn take_out(arena: Arena) {
-    code_state::set_failed();
+    code_state::set_leaves();
     waits::switch::off();
     if is_frozen() || kernel::is_confined() {
         return;

@@ -14,6 +14,7 @@
 //! urgency     whoever stops a thread runs before all others
 //! safe_point  is it safe to call functions here?                       (unwinds its stack)
 //! loader_lock would the loader wait for ever?
+//! shared_thread  does a thread use another one's thread-local memory?
 //! standing    where a thread is blocked                               (without stopping it)
 //! stacks      the functions that are active on a stack
 //! visit       a stopped thread that calls functions, and goes on
@@ -45,6 +46,7 @@ mod permission;
 pub mod process;
 mod safe_point;
 mod seccomp;
+mod shared_thread;
 mod stacks;
 mod standing;
 mod tracer;

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::error::Refused;
 use crate::tracer::Memory;
-use crate::{arch, namespace, process, seccomp};
+use crate::{arch, namespace, process, seccomp, shared_thread};
 
 /// Checks everything that can be known beforehand.
 ///
@@ -27,7 +27,8 @@ pub fn check(pid: i32) -> Result<(), Refused> {
     of_this_machine(pid)?;
     not_translated(pid)?;
     namespace::may_enter(pid)?;
-    fit(pid)
+    fit(pid)?;
+    not_sharing(pid)
 }
 
 /// Whether the agent of a process would know it by the number that it has here.
@@ -108,6 +109,19 @@ fn not_translated(pid: i32) -> Result<(), Refused> {
             pid,
             format!(
                 "{name} runs it, and executes a translation of its code, which has no place for probes; attach to it where it runs by itself"
+            ),
+        ),
+    }
+}
+
+/// Whether each of its threads has thread-local memory of its own.
+fn not_sharing(pid: i32) -> Result<(), Refused> {
+    match shared_thread::of(pid) {
+        None => Ok(()),
+        Some(tid) => unfit(
+            pid,
+            format!(
+                "its thread {tid} uses the thread-local memory of another one (made by `clone` without CLONE_SETTLS), so their calls cannot be told apart; attach where the program does not make such threads"
             ),
         ),
     }

@@ -236,9 +236,10 @@ fn image_of(stat: &str) -> Option<Image> {
     })
 }
 
-/// Whether the kernel runs it, for itself (`PF_KTHREAD` of include/linux/sched.h).
+/// Whether the kernel runs it, for itself or for its process, as io_uring's workers (`PF_KTHREAD`, `PF_USER_WORKER`, `PF_IO_WORKER` of
+/// include/linux/sched.h).
 pub fn is_of_kernel(pid: i32) -> bool {
-    const OF_KERNEL: u64 = 0x0020_0000;
+    const OF_KERNEL: u64 = 0x0020_0000 | 0x4000 | 0x10;
     let text = read(&namespace::file(pid, "stat")).unwrap_or_default();
     let flags = text
         .rsplit_once(") ")

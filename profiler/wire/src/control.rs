@@ -129,11 +129,13 @@ pub enum Frozen {
     Unseen = 3,
     /// It was forked while another thread of its parent held the lock of the loader's list of files, which belongs to nobody there.
     Loader = 4,
+    /// It starts a thread that shares the thread-local memory of its creator (clone(2) without `CLONE_SETTLS`). Its hooks were taken out.
+    SharedThread = 5,
 }
 
 impl Frozen {
     /// Number of reasons.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 6;
 }
 
 /// Why the code of a process may be changed before its first instruction only.

@@ -65,7 +65,7 @@ pub use waits::ObjectKind;
 /// First eight bytes of every arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"EVENKEEL");
 /// Version of this layout; agent and session refuse each other when it differs.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// ELF files one session can tell apart.
 pub const MODULES_MAX: usize = 512;

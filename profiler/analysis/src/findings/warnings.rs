@@ -303,4 +303,6 @@ pub enum FrozenBy {
     Unseen,
     /// It was forked while another thread held the loader's lock.
     Loader,
+    /// It started a thread that shares the thread-local memory of its creator.
+    SharedThread,
 }

@@ -53,6 +53,11 @@ impl Registers {
         0
     }
 
+    /// Where the thread's memory is.
+    pub fn thread_pointer(&self) -> u64 {
+        0
+    }
+
     /// The stack pointer.
     pub fn sp(&self) -> u64 {
         0

@@ -73,6 +73,11 @@ impl Registers {
         self.0.rip
     }
 
+    /// Where the thread's memory is.
+    pub fn thread_pointer(&self) -> u64 {
+        self.0.fs_base
+    }
+
     /// The stack pointer.
     pub fn sp(&self) -> u64 {
         self.0.rsp

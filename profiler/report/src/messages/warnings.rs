@@ -247,6 +247,14 @@ fn counted_events(warning: &Warning) -> String {
             )
         }
         Warning::NotDrained { records, intervals } => not_drained(*records, *intervals),
+        Warning::Frozen {
+            processes,
+            why: FrozenBy::SharedThread,
+        } => format!(
+            "{} processes left the session when they started a thread that shares the thread-local memory of another one (`clone` without \
+             CLONE_SETTLS), where the calls of both cannot be told apart: the report is of what they did before",
+            number(processes)
+        ),
         Warning::Frozen { processes, why } => format!(
             "{} processes {}. Calls that were timed by then stay timed, and no others were added. To see more, time more at the start \
              (--plant NUMBER), or name an --interval further down",
@@ -293,6 +301,7 @@ fn frozen(why: FrozenBy) -> &'static str {
         FrozenBy::Loader => {
             "were forked while another thread opened or closed a library, so the loader cannot be asked what is mapped there"
         }
+        FrozenBy::SharedThread => unreachable!("it has a text of its own"),
     }
 }
 

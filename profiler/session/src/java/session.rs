@@ -198,20 +198,11 @@ impl<'a> Session<'a> {
             return Ok(());
         };
         let look = analysis.look(&self.plan.sites, &options);
-        let estimated = look.profile.overhead.estimated_fraction;
         let measured = self.records.duty_cycle.told_apart(look.self_cost);
-        let slowed = measured.unwrap_or(0.0).max(estimated);
-        let mean_ns = look.profile.mean_ns;
-        let recorded = self.records.limit_by_slowdown(slowed, 0.0, mean_ns);
-        self.run.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
-            measured: measured.is_some_and(|measured| measured >= estimated),
-            fraction: slowed,
-            recorded,
-        });
-        let closed = self.close(
-            &look,
-            Cost::of(&look.profile, None, self.records.passed_ns()),
-        )?;
+        let passed_ns = self.records.passed_ns();
+        let cost = Cost::of(&look.profile, measured, passed_ns);
+        self.run.slowdown = self.records.limit_by_cost(cost, look.profile.mean_ns);
+        let closed = self.close(&look, Cost::of(&look.profile, None, passed_ns))?;
         let mut called = BTreeSet::new();
         visit(&look.profile.tree, &mut |node| called.extend(node.probe));
         let opened = closed == 0

@@ -33,6 +33,7 @@ use crate::clock::TickClock;
 use crate::drain::Drain;
 use crate::error::Error;
 use crate::lease::Lease;
+use crate::refine::Cost;
 use duty_cycle::{DutyCycle, Slowdown, Work};
 use kernel::Kernel;
 use sink::RecordSink;
@@ -136,14 +137,17 @@ impl Records {
         }
     }
 
-    /// Records fewer intervals where they slow the target down by more than the user allows. `recorded`, `passed`:
-    /// slowdown of recorded intervals and of all others, as fractions of a latency of `mean_ns`. The fraction that may
-    /// be recorded.
-    pub fn limit_by_slowdown(&mut self, recorded: f64, passed: f64, mean_ns: f64) -> f64 {
-        self.duty_cycle.limit_by_slowdown(Slowdown {
-            recorded,
-            passed,
+    /// Records fewer intervals of `mean_ns` where probes cost the target more than the user allows. The warning, if so.
+    pub fn limit_by_cost(&mut self, cost: Cost, mean_ns: f64) -> Option<Warning> {
+        let recorded = self.duty_cycle.limit_by_slowdown(Slowdown {
+            recorded: cost.spent,
+            passed: cost.passed,
             mean_ticks: mean_ns * self.clock.ticks_per_ns(),
+        });
+        (recorded < 1.0).then_some(Warning::RecordedLess {
+            measured: cost.is_measured,
+            fraction: cost.spent,
+            recorded,
         })
     }
 

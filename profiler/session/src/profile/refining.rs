@@ -4,11 +4,10 @@ use std::time::Instant;
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::analysis::Snapshot;
-use evenkeel_analysis::findings::warnings::Warning;
 
 use super::refiner::{Code, Moment, Refiner};
 use super::{Event, Observer, Planting, Session};
-use crate::refine::{Candidate, Cost, Step};
+use crate::refine::{Candidate, Step};
 
 impl Session<'_> {
     /// The refiner, and what it changes the plan with.
@@ -78,11 +77,9 @@ impl Session<'_> {
         let (refiner, mut code) = self.refiner();
         refiner.open_below_refused_entries(&mut code);
         let decision = refiner.decide(&look, &moment);
-        self.limit_by_cost(
-            decision.cost,
-            look.profile.mean_ns,
-            moment.measured.is_some(),
-        );
+        self.run.slowdown = self
+            .records
+            .limit_by_cost(decision.cost, look.profile.mean_ns);
         if let Some(next) = &decision.news {
             self.report_steps(&look, next, observer);
         }
@@ -138,18 +135,5 @@ impl Session<'_> {
             named.name = name;
         }
         named
-    }
-
-    /// Records fewer intervals where those that are recorded take longer than the user allows: by what the probes that
-    /// stay cost of intervals of `mean_ns`, `measured` or estimated.
-    fn limit_by_cost(&mut self, cost: Cost, mean_ns: f64, measured: bool) {
-        let recorded = self
-            .records
-            .limit_by_slowdown(cost.spent, cost.passed, mean_ns);
-        self.run.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
-            measured,
-            fraction: cost.spent,
-            recorded,
-        });
     }
 }

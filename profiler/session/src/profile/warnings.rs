@@ -106,6 +106,7 @@ fn frozen(control: &Control) -> impl Iterator<Item = Warning> {
         (Frozen::WriteExecute, FrozenBy::WriteExecute),
         (Frozen::Unseen, FrozenBy::Unseen),
         (Frozen::Loader, FrozenBy::Loader),
+        (Frozen::SharedThread, FrozenBy::SharedThread),
     ];
     let counted = reasons.map(|(why, by)| (control.frozen[why as usize].load(Relaxed), by));
     let frozen = counted.into_iter().filter(|&(processes, _)| processes > 0);

@@ -151,6 +151,7 @@ mod tests {
             of_a_call: 0.25,
             passed: 0.12,
             passed_of_a_call: 0.05,
+            ..Cost::default()
         };
         let closing = Closing {
             id: 1,

@@ -28,6 +28,8 @@ use super::step::Candidate;
 pub struct Cost {
     /// All probes.
     pub spent: f64,
+    /// They were measured to cost that; it is an estimate otherwise.
+    pub is_measured: bool,
     /// One more call per interval.
     pub of_a_call: f64,
     /// All probes, in an interval that is not recorded.
@@ -47,6 +49,7 @@ impl Cost {
         let part = times / profile.mean_ns.max(1.0);
         Cost {
             spent,
+            is_measured: measured.is_some_and(|measured| measured >= estimated),
             of_a_call: part * probe_ns,
             passed: spent * passed_ns / probe_ns.max(1e-9),
             passed_of_a_call: part * passed_ns,
@@ -132,6 +135,11 @@ mod tests {
         assert!(near(Cost::of(&profile, None, 0.0), 0.02, 0.02));
         assert!(near(Cost::of(&profile, Some(0.01), 0.0), 0.02, 0.02));
         assert!(near(Cost::of(&profile, Some(0.14), 0.0), 0.14, 0.14));
+        let is_measured = |fraction| Cost::of(&profile, fraction, 0.0).is_measured;
+        assert_eq!(
+            [None, Some(0.01), Some(0.14)].map(is_measured),
+            [false, false, true]
+        );
         profile.overhead.estimated_fraction = 0.0;
         assert!(near(Cost::of(&profile, Some(0.14), 0.0), 0.14, 0.2));
     }
