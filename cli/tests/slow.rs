@@ -179,3 +179,17 @@ fn a_stack_without_the_interval_shows_nothing() {
     let shown = serde_json::to_string(&paths).unwrap();
     assert!(!shown.contains("\"rest\""), "{shown} {}", run.stderr);
 }
+
+/// Generated code has no frame descriptions. What it calls is found by the hook around it, and timed.
+#[test]
+fn what_generated_code_calls_is_named() {
+    let program = own_program("generated", include_str!("slow/generated.c"));
+    for how in ["called", "jumped"] {
+        let place = Place::new();
+        let run = place.profile(&["--interval", "request"], &program, &[how, STALLS]);
+        let run = run.ended(0);
+        let profile = place.json("run.json");
+        assert!(is_seen(&profile, "request", "library"), "{}", run.stderr);
+        assert!(has(&profile["tree"], "look_up"), "{}", run.stderr);
+    }
+}

@@ -108,6 +108,7 @@ fn ask(bytes: &[u8], registers: [u64; 3], words: &[u64]) -> usize {
         registers,
         words,
         kept: &[],
+        slots: &[],
     };
     let calls = Code::over(files).calls(&stack, &memory).calls;
     let _ = fs::remove_file(path);

@@ -88,6 +88,8 @@ pub struct StackWords<'a> {
     pub words: &'a [u64],
     /// Return addresses that hooks keep, newest last.
     pub kept: &'a [KeptReturn],
+    /// The stack's slots of other hooked calls in flight: their trampolines know where they return to.
+    pub slots: &'a [u64],
 }
 
 /// The calls that are active on a stack.
@@ -95,8 +97,22 @@ pub struct StackWords<'a> {
 pub struct Calls {
     /// Where they were made, innermost first, as far as they can be followed.
     pub calls: Vec<CodeAddress>,
-    /// They end in code of no file that is known: the process may have loaded more since.
+    /// Indices of calls that have led into code of no file that is known. The process may have loaded more since, or
+    /// generates code. A hook around that code shows the way on.
+    pub into_unknown: Vec<usize>,
+    /// Index of the call that made the outermost call whose hook keeps the return address.
+    pub into_hook: Option<usize>,
+    /// They end there.
     pub ends_in_unknown: bool,
+}
+
+/// What code of no file means on a way.
+#[derive(Clone, Copy)]
+enum Unknown {
+    /// A program may have generated it: the way goes on where the innermost hook around it returns to.
+    IsPassed,
+    /// The way is wrong, or not known further.
+    IsEnd,
 }
 
 /// A way from a frame outwards.
@@ -203,13 +219,16 @@ impl Code {
     pub(crate) fn calls(&mut self, stack: &StackWords<'_>, memory: &Memory) -> Calls {
         let [pc, sp, fp] = stack.registers;
         let from = registers::unwind_from(pc, sp, fp);
-        let mut way = self.follow(FrameAddress::InstructionPointer(pc), from, stack, memory);
+        let begin = FrameAddress::InstructionPointer(pc);
+        let mut way = self.follow(begin, from, stack, memory, Unknown::IsPassed);
         if let Some((at, state)) = way.last
-            && fp == 0
+            && (fp == 0 || !way.calls.into_unknown.is_empty())
             && registers::frame_pointer(&state) == 0
             && let Some(rest) = self.guess(at, &state, stack, memory)
         {
             way.calls.calls.pop();
+            let into_hook = rest.calls.into_hook.map(|at| way.calls.calls.len() + at);
+            way.calls.into_hook = into_hook.or(way.calls.into_hook);
             way.calls.calls.extend(rest.calls.calls);
             way.calls.ends_in_unknown = rest.calls.ends_in_unknown;
         }
@@ -223,11 +242,29 @@ impl Code {
         mut state: UnwindRegsNative,
         stack: &StackWords<'_>,
         memory: &Memory,
+        unknown: Unknown,
     ) -> Way {
         let mut way = Way::default();
         while way.calls.calls.len() < FRAMES_MAX {
-            let Some((file, at)) = self.locate(address, &state, stack, memory, &mut way.kept)
-            else {
+            let kept = way.kept;
+            let located = self.locate(address, &state, stack, memory, &mut way.kept);
+            if way.kept > kept {
+                way.calls.into_hook = Some(way.calls.calls.len());
+            }
+            let Some((file, at)) = located else {
+                let passed = match unknown {
+                    Unknown::IsPassed => self.hook_around(state.sp(), stack, memory),
+                    Unknown::IsEnd => None,
+                };
+                let next = passed.and_then(|(slot, returns_to)| {
+                    Some((slot, FrameAddress::from_return_address(returns_to)?))
+                });
+                if let Some((slot, next)) = next {
+                    way.calls.into_unknown.push(way.calls.calls.len());
+                    address = next;
+                    state = registers::unwind_from(next.address(), slot + 8, 0);
+                    continue;
+                }
                 way.calls.ends_in_unknown = true;
                 break;
             };
@@ -271,7 +308,7 @@ impl Code {
         let mut best: Option<Way> = None;
         for fp in self.frame_pointers(sp, stack, memory) {
             let from = registers::unwind_from(at.address(), sp, fp);
-            let way = self.follow(at, from, stack, memory);
+            let way = self.follow(at, from, stack, memory, Unknown::IsEnd);
             if way.is_whole && way.kept == hooks {
                 return Some(way);
             }
@@ -312,6 +349,21 @@ impl Code {
             address = FrameAddress::from_return_address(next)?;
         }
         None
+    }
+
+    /// The innermost hooked call further out than this stack pointer, on this stack: its slot, and where it returns to.
+    fn hook_around(&self, sp: u64, stack: &StackWords<'_>, memory: &Memory) -> Option<(u64, u64)> {
+        let kept = stack.kept.iter();
+        let kept = kept.filter(|kept| kept.slot >= sp && stack.word(kept.slot) == Some(kept.after));
+        let by_trampoline = |&slot: &u64| {
+            let after = stack.word(slot).filter(|_| slot >= sp)?;
+            let returns_to = memory.word(after.wrapping_add(TRAMPOLINE_RETURN_AT)).ok()?;
+            let is_call = self.follows_call(returns_to, memory);
+            is_call.then_some((slot, returns_to))
+        };
+        let hooks = kept.map(|kept| (kept.slot, kept.returns_to));
+        let hooks = hooks.chain(stack.slots.iter().filter_map(by_trampoline));
+        hooks.min_by_key(|&(slot, _)| slot)
     }
 
     fn file_at(&self, address: u64) -> Option<usize> {

@@ -80,7 +80,13 @@ impl Evidence {
         self.longest = self.longest.max(age);
         self.weight += weight;
         let mut above = None;
-        for name in &stack.functions {
+        let functions = &stack.functions;
+        for (at, name) in functions.iter().enumerate() {
+            // Stacks of one recursion differ in its depth alone.
+            let is_deeper = at >= 2 && functions[at - 2..at].iter().all(|above| above == name);
+            if is_deeper {
+                continue;
+            }
             let Some(at) = self.call(above, name) else {
                 break;
             };
@@ -300,6 +306,18 @@ mod tests {
         let summary = evidence.summary(2.0).unwrap();
         assert_eq!((summary.stacks, summary.intervals), (5, 4));
         assert_eq!(summary.longest_ns, 100.0);
+    }
+
+    /// A function that calls itself is on a path twice, however deep the recursion is.
+    #[test]
+    fn the_depth_of_a_recursion_makes_no_other_path() {
+        let stacks: Vec<SlowStack> = (1..12)
+            .map(|depth| format!("request{} > read", " > match".repeat(depth)))
+            .zip(0..)
+            .map(|(path, interval)| stack(&path, interval, 100, 100))
+            .collect();
+        let expected = ("request > match > match > read".to_owned(), 10, 10);
+        assert_eq!(paths(&evidence(&stacks)), [expected]);
     }
 
     /// `work` makes many different calls, each with less than a tenth of the time: it is the last common function.

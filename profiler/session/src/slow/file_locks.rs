@@ -30,6 +30,7 @@ impl LockHolder {
             name,
             function: None,
             at: 0,
+            goes_on_elsewhere: false,
         })
     }
 }

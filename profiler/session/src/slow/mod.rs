@@ -136,7 +136,7 @@ impl SlowIntervals {
         }
         let mut polled = Polled::default();
         for (due, calls, holder) in seen {
-            let mut path = self.files.path(&calls.calls, scope, arena, modules);
+            let mut path = self.files.path(&calls, scope, arena, modules);
             if !subject.has(&path, scope) {
                 continue;
             }

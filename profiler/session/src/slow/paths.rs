@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
 use evenkeel_analysis::sites::IN_FILE;
-use evenkeel_attach::{CodeAddress, CodeFile, is_agent};
+use evenkeel_attach::{Calls, CodeAddress, CodeFile, is_agent};
 use evenkeel_symbols::{Callee, Site, unversioned};
 
 use crate::arena::Arena;
@@ -24,6 +24,8 @@ pub struct Step {
     pub function: Option<Location>,
     /// Place of the next call in its file, or of the present instruction: an address inside of the instruction.
     pub at: u64,
+    /// It has gone on in generated code, or by a jump in another function, which makes the next call: `at` is nothing.
+    pub goes_on_elsewhere: bool,
 }
 
 /// The files that stacks lead into, by where they were met first.
@@ -34,24 +36,52 @@ pub struct Files {
 }
 
 impl Files {
-    /// The path, outermost first, from `calls`, innermost first. It begins with the interval's function, if that is
-    /// among them, and ends with the first function of the system. The agent's own functions are left out.
+    /// The path, outermost first. It begins with the interval's function, if that is among the calls, and ends with the
+    /// first function of the system. The agent's own functions are left out. What a call has led to that goes on in generated
+    /// code is on the path by the name by which it was called. An interval's function that has gone on in another by a jump is
+    /// where its hook is, the outermost one.
     pub fn path(
         &mut self,
-        calls: &[CodeAddress],
+        calls: &Calls,
         scope: &[Location],
         arena: &Arena,
         modules: &mut Modules,
     ) -> Vec<Step> {
-        let is_targets = |call: &&CodeAddress| {
+        let is_targets = |call: &CodeAddress| {
             let path = &call.file.loaded.path;
             path.is_absolute() && !is_agent(&path.to_string_lossy())
         };
-        let calls = calls.iter().rev().filter(is_targets);
         let mut path: Vec<Step> = Vec::new();
-        for call in calls {
-            let step = self.step(call, path.last(), arena, modules);
-            path.push(step);
+        let mut in_hook = None;
+        for (index, call) in calls.calls.iter().enumerate().rev() {
+            if is_targets(call) {
+                let step = self.step(call, path.last(), arena, modules);
+                path.push(step);
+            }
+            if calls.into_unknown.contains(&index)
+                && let Some(caller) = path.last()
+            {
+                path.push(generated(caller, arena, modules));
+            }
+            if calls.into_hook == Some(index) {
+                in_hook = Some(path.len());
+            }
+        }
+        if let (Some(begins), &[function]) = (in_hook, scope)
+            && path.iter().all(|step| step.function != Some(function))
+        {
+            let file = modules.get(arena, function.module).ok();
+            path.insert(
+                begins,
+                Step {
+                    name: file
+                        .map(|file| file.name(function.address))
+                        .unwrap_or_default(),
+                    function: Some(function),
+                    at: 0,
+                    goes_on_elsewhere: true,
+                },
+            );
         }
         of_interval(path, scope)
     }
@@ -80,6 +110,7 @@ impl Files {
             name: name.unwrap_or_else(|| format!("({IN_FILE}{})", file_name(&call.file))),
             function,
             at: call.address,
+            goes_on_elsewhere: false,
         }
     }
 
@@ -120,14 +151,38 @@ impl Files {
 
 /// The import that a function calls where it stands: a library's function whose name only its callers know.
 fn import_called(caller: &Step, arena: &Arena, modules: &mut Modules) -> Option<String> {
+    match called(caller, arena, modules)? {
+        Callee::Import(name) => Some(unversioned(&name).to_owned()),
+        _ => None,
+    }
+}
+
+/// What a function calls where it stands.
+fn called(caller: &Step, arena: &Arena, modules: &mut Modules) -> Option<Callee> {
     let function = caller.function?;
     let module = modules.get(arena, function.module).ok()?;
     let sites = module.call_sites(function.address);
     let is_it =
         |site: &&Site| (site.address..site.address + u64::from(site.len)).contains(&caller.at);
-    match &sites.iter().find(is_it)?.callee {
-        Callee::Import(name) => Some(unversioned(name).to_owned()),
-        _ => None,
+    Some(sites.iter().find(is_it)?.callee.clone())
+}
+
+/// The function that this one calls where it stands, and that goes on in generated code.
+fn generated(caller: &Step, arena: &Arena, modules: &mut Modules) -> Step {
+    let (name, function) = match (called(caller, arena, modules), caller.function) {
+        (Some(Callee::Import(name)), _) => (Some(unversioned(&name).to_owned()), None),
+        (Some(Callee::Function(address)), Some(Location { module, .. })) => {
+            let file = modules.get(arena, module).ok();
+            let name = file.map(|file| file.name(address));
+            (name, Some(Location::new(module, address)))
+        }
+        _ => (None, None),
+    };
+    Step {
+        name: name.unwrap_or_else(|| "(generated code)".to_owned()),
+        function,
+        at: 0,
+        goes_on_elsewhere: true,
     }
 }
 
@@ -160,6 +215,7 @@ mod tests {
             name: address.to_string(),
             function: Some(Location::new(0, address)),
             at: address,
+            goes_on_elsewhere: false,
         }
     }
 
@@ -178,6 +234,7 @@ mod tests {
             name: name.to_owned(),
             function: None,
             at: 0,
+            goes_on_elsewhere: false,
         };
         let path = [
             step(2),

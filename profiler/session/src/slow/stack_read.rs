@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use evenkeel_attach::{Calls, KeptReturn, StackWords, Stacks, Standing, namespace, standing};
 use evenkeel_kernel::UserStacks;
 use evenkeel_wire::in_flight::{
-    AFTER_WORD, END_WORD, FIRST_WORD, FRAME_WORDS, HEAD_WORDS, RETURN_WORD, SLOT_WORD,
+    AFTER_WORD, END_WORD, FIRST_WORD, FRAME_WORDS, FREE, HEAD_WORDS, RETURN_WORD, SLOT_WORD,
 };
 
 use super::due::Due;
@@ -20,6 +20,8 @@ use crate::processes::Processes;
 const STACK_WORDS: usize = 4096;
 /// Frames of calls in flight that are read.
 const FRAMES_MAX: usize = 1024;
+/// Frames behind the last that may keep a return address that are read: of calls whose trampolines know it.
+const FRAMES_BEHIND: usize = 64;
 /// How long a thread is sampled that does not run after all.
 const SAMPLED_AT_MOST: Duration = Duration::from_millis(200);
 
@@ -53,10 +55,14 @@ pub(super) fn at_thread(
     let mut words = vec![0; STACK_WORDS];
     let copied = stacks.copy_words(sp, &mut words);
     words.truncate(copied);
-    let kept = kept_returns(arena, due.ring, stacks);
+    let in_flight = InFlight::of(arena, due.ring, stacks);
     // The interval's function is further out than what the thread is in, unless the thread has left the interval's
     // stack (coroutines).
-    if kept.first().is_some_and(|outermost| outermost.slot < sp) {
+    if in_flight
+        .kept
+        .first()
+        .is_some_and(|outermost| outermost.slot < sp)
+    {
         return Ok(StackRead::MovedOn);
     }
     if copied == 0 {
@@ -70,30 +76,50 @@ pub(super) fn at_thread(
     let stack = StackWords {
         registers: [pc, sp, 0],
         words: &words,
-        kept: &kept,
+        kept: &in_flight.kept,
+        slots: &in_flight.slots,
     };
     Ok(StackRead::Stack(processes.calls(pid, &stack), holder))
 }
 
-/// The return addresses that hooks keep for the calls in flight of a ring's thread.
-fn kept_returns(arena: &Arena, ring: usize, stacks: &Stacks) -> Vec<KeptReturn> {
-    let head_at = arena.ring(ring).in_flight_at.load(Relaxed);
-    let mut head = [0; HEAD_WORDS];
-    if head_at == 0 || stacks.copy_words(head_at, &mut head) < HEAD_WORDS {
-        return Vec::new();
+/// Hooked calls in flight of a thread.
+#[derive(Default)]
+struct InFlight {
+    /// Those whose hooks keep the return address, newest last.
+    kept: Vec<KeptReturn>,
+    /// The stack's slots of the others.
+    slots: Vec<u64>,
+}
+
+impl InFlight {
+    /// Those of a ring's thread.
+    fn of(arena: &Arena, ring: usize, stacks: &Stacks) -> InFlight {
+        let head_at = arena.ring(ring).in_flight_at.load(Relaxed);
+        let mut head = [0; HEAD_WORDS];
+        if head_at == 0 || stacks.copy_words(head_at, &mut head) < HEAD_WORDS {
+            return InFlight::default();
+        }
+        let (first, end) = (head[FIRST_WORD], head[END_WORD]);
+        let keeping = end.saturating_sub(first) as usize / (8 * FRAME_WORDS);
+        let frames = keeping.min(FRAMES_MAX) + FRAMES_BEHIND;
+        let mut words = vec![0; frames * FRAME_WORDS];
+        let copied = stacks.copy_words(first, &mut words);
+        let mut found = InFlight::default();
+        for frame in words[..copied].chunks_exact(FRAME_WORDS) {
+            let [returns_to, slot, after] =
+                [RETURN_WORD, SLOT_WORD, AFTER_WORD].map(|at| frame[at]);
+            match returns_to {
+                _ if FREE.contains(&slot) => {}
+                0 => found.slots.push(slot),
+                _ => found.kept.push(KeptReturn {
+                    slot,
+                    after,
+                    returns_to,
+                }),
+            }
+        }
+        found
     }
-    let (first, end) = (head[FIRST_WORD], head[END_WORD]);
-    let frames = end.saturating_sub(first) as usize / (8 * FRAME_WORDS);
-    let mut words = vec![0; frames.min(FRAMES_MAX) * FRAME_WORDS];
-    stacks.copy_words(first, &mut words);
-    let frames = words.chunks_exact(FRAME_WORDS);
-    let kept = frames.filter(|frame| frame[RETURN_WORD] != 0);
-    kept.map(|frame| KeptReturn {
-        slot: frame[SLOT_WORD],
-        after: frame[AFTER_WORD],
-        returns_to: frame[RETURN_WORD],
-    })
-    .collect()
 }
 
 /// A running thread that is sampled.
@@ -131,11 +157,12 @@ impl Running {
     pub(super) fn stack(&mut self, arena: &Arena, processes: &mut Processes) -> Option<Calls> {
         let sample = self.samples.newest()?;
         let stacks = processes.stacks(self.pid).ok()?;
-        let kept = kept_returns(arena, self.due.ring, stacks);
+        let in_flight = InFlight::of(arena, self.due.ring, stacks);
         let stack = StackWords {
             registers: sample.registers,
             words: &sample.words,
-            kept: &kept,
+            kept: &in_flight.kept,
+            slots: &in_flight.slots,
         };
         let calls = processes.calls(self.pid, &stack);
         // It may be in code of no file at this moment, as that of a hook.

@@ -20,7 +20,7 @@ use crate::modules::Modules;
 use crate::plan::Untimed;
 use crate::refine::known::{Again, Callees, Calls};
 use crate::refine::policy::{MUCH, ON_PATHS_MAX, PLANTED_MAX};
-use crate::slow::SlowStack;
+use crate::slow::{SlowStack, Step};
 
 /// A call on the path of a slow interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ pub(crate) struct OnPath {
     pub(crate) at: u64,
     /// The function that it has led to, if that is known.
     pub(crate) callee: Option<Location>,
-    /// A function of the system was called, and has called that one back.
+    /// A function of the system was called, or generated code, and has called that one.
     pub(crate) calls_back: bool,
 }
 
@@ -69,15 +69,21 @@ impl SlowPaths {
             .zip(1..)
             .filter(|(_, next)| *next < stack.path.len());
         for (step, next) in calls {
-            let Some(caller) = step.function else {
+            // The interval's own function is expanded instead.
+            let Some(caller) = step
+                .function
+                .filter(|_| next == 1 || !step.goes_on_elsewhere)
+            else {
                 continue;
             };
-            let mut below = stack.path[next..].iter();
+            let is_of_file = |step: &&Step| !step.goes_on_elsewhere;
+            let mut below = stack.path[next..].iter().filter(is_of_file);
+            let called = &stack.path[next];
             let call = OnPath {
                 caller,
                 at: step.at,
                 callee: below.find_map(|step| step.function),
-                calls_back: stack.path[next].function.is_none(),
+                calls_back: called.function.is_none() || called.goes_on_elsewhere,
             };
             // In a recursion a call is on the path several times.
             if !on_path.contains(&call) {
@@ -166,7 +172,7 @@ impl Refiner {
         let callee = callee.filter(|callee| Modules::may_open(code.arena, callee.module));
         if let Callee::Function(named) = site.callee {
             let named = Location::new(caller.module, named);
-            if callee.is_some_and(|callee| callee != named) {
+            if !call.calls_back && callee.is_some_and(|callee| callee != named) {
                 // That one continues in the other by a jump.
                 self.open(named, code);
             }
@@ -203,10 +209,10 @@ impl Refiner {
         code: &mut Code<'_>,
     ) {
         match site.callee {
-            Callee::Function(_) => {}
-            Callee::Import(_) if calls_back => {
+            Callee::Function(_) | Callee::Import(_) if calls_back => {
                 self.time_at_entry(Below::Probe(id), callee, code);
             }
+            Callee::Function(_) => {}
             Callee::Import(_) => {
                 if let Ok(module) = code.module(callee.module) {
                     let height = module.height(callee.address).unwrap_or(0);
@@ -252,7 +258,6 @@ impl Refiner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slow::Step;
 
     fn at(address: u64) -> Location {
         Location::new(0, address)
@@ -263,6 +268,7 @@ mod tests {
             name: address.to_string(),
             function: Some(at(address)),
             at: address + 4,
+            goes_on_elsewhere: false,
         };
         SlowStack {
             path: path.iter().map(step).collect(),
@@ -326,5 +332,19 @@ mod tests {
             ..call(1, 30)
         };
         assert_eq!(paths.due(), [back]);
+    }
+
+    /// The function continues in generated code, which calls another: that is timed below the call of the first one.
+    #[test]
+    fn what_generated_code_calls_is_led_to() {
+        let mut stack = stack(&[1, 20, 30, 40], 1_000);
+        (stack.path[1].goes_on_elsewhere, stack.path[1].at) = (true, 0);
+        let mut paths = SlowPaths::default();
+        paths.add(&stack, &[at(1)]);
+        let through = OnPath {
+            calls_back: true,
+            ..call(1, 30)
+        };
+        assert_eq!(paths.due(), [through, call(30, 40)]);
     }
 }

@@ -102,6 +102,7 @@ fn calls(copy: &StackCopy, processes: &mut Processes) -> Vec<CodeAddress> {
         registers: [0, 1, 2].map(|i: usize| copy.registers[i].load(Relaxed)),
         words: &words,
         kept: &[],
+        slots: &[],
     };
     processes.calls(copy.pid.load(Relaxed), &stack).calls
 }
