@@ -24,8 +24,6 @@ pub struct Context {
     pub function: u32,
     /// The context above; [`TOP`] is its own.
     pub above: u32,
-    /// Functions down to it: 0 for [`TOP`].
-    pub depth: u32,
 }
 
 /// The contexts of a tree.
@@ -58,7 +56,6 @@ impl Causes {
         causes.contexts.push(Context {
             function: root,
             above: TOP,
-            depth: 0,
         });
         // Below these nothing changes the context.
         let mut is_settled = vec![false; nodes];
@@ -137,11 +134,7 @@ impl Causes {
         let next = self.contexts.len() as u32;
         let found = *self.interned.entry((above, function)).or_insert(next);
         if found == next {
-            self.contexts.push(Context {
-                function,
-                above,
-                depth: self.contexts[above as usize].depth + 1,
-            });
+            self.contexts.push(Context { function, above });
         }
         found
     }
