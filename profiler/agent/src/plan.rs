@@ -318,8 +318,8 @@ fn obey(control: &Control) {
     }
 }
 
-/// The process leaves the session, and its hooks are out when this returns: calls cannot be followed any more, for this
-/// reason.
+/// The process leaves the session, since calls cannot be followed any more, for this reason. Its hooks are out when this
+/// returns, unless another thread stays at work on the code: then they are soon.
 pub fn leave_session(arena: Arena, why: Frozen) {
     if !arena.is_mapped() || detached() || leaves() || is_java() {
         return;

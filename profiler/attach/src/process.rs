@@ -236,15 +236,25 @@ fn image_of(stat: &str) -> Option<Image> {
     })
 }
 
-/// Whether the kernel runs it, for itself or for its process, as io_uring's workers (`PF_KTHREAD`, `PF_USER_WORKER`, `PF_IO_WORKER` of
-/// include/linux/sched.h).
+/// Whether the kernel runs it, for itself (`PF_KTHREAD` of include/linux/sched.h).
 pub fn is_of_kernel(pid: i32) -> bool {
-    const OF_KERNEL: u64 = 0x0020_0000 | 0x4000 | 0x10;
-    let text = read(&namespace::file(pid, "stat")).unwrap_or_default();
+    const OF_KERNEL: u64 = 0x0020_0000;
+    flags(pid) & OF_KERNEL != 0
+}
+
+/// Whether the kernel runs a thread of a process for itself, as those of io_uring (`PF_IO_WORKER`, and `PF_USER_WORKER` since Linux 6.4).
+pub(crate) fn is_kernels_worker(tid: i32) -> bool {
+    const WORKERS: u64 = 0x4000 | 0x10;
+    flags(tid) & WORKERS != 0
+}
+
+/// The flags of a task; none once it has ended.
+fn flags(tid: i32) -> u64 {
+    let text = read(&namespace::file(tid, "stat")).unwrap_or_default();
     let flags = text
         .rsplit_once(") ")
         .and_then(|(_, rest)| rest.split(' ').nth(6)?.parse().ok());
-    flags.is_some_and(|flags: u64| flags & OF_KERNEL != 0)
+    flags.unwrap_or(0)
 }
 
 fn parent(pid: i32) -> Option<i32> {

@@ -27,7 +27,7 @@ pub fn of(pid: i32) -> Option<i32> {
         with.iter().any(|(_, list)| memory.contains(list))
     };
     let mut without = without.into_iter().map(|(tid, _)| tid);
-    without.find(|&tid| !process::is_of_kernel(tid) && uses_anothers(tid))
+    without.find(|&tid| !process::is_kernels_worker(tid) && uses_anothers(tid))
 }
 
 /// Address of a thread's list of held locks; 0: it has none. `None` if it is gone, or may not be looked at.

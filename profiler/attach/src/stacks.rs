@@ -97,19 +97,19 @@ pub struct StackWords<'a> {
 pub struct Calls {
     /// Where they were made, innermost first, as far as they can be followed.
     pub calls: Vec<CodeAddress>,
-    /// Indices of calls that have led into code of no file that is known. The process may have loaded more since, or
-    /// generates code. A hook around that code shows the way on.
+    /// Indices of calls that have led into code of no file that is known, as a program generates it. The hook around it
+    /// shows the way on.
     pub into_unknown: Vec<usize>,
     /// Index of the call that made the outermost call whose hook keeps the return address.
     pub into_hook: Option<usize>,
-    /// They end there.
+    /// They end in code of no file that is known: the process may have loaded more since.
     pub ends_in_unknown: bool,
 }
 
 /// What code of no file means on a way.
 #[derive(Clone, Copy)]
 enum Unknown {
-    /// A program may have generated it: the way goes on where the innermost hook around it returns to.
+    /// A program may have generated it: the way continues where the innermost hook around it returns to.
     IsPassed,
     /// The way is wrong, or not known further.
     IsEnd,

@@ -24,7 +24,7 @@ pub struct Step {
     pub function: Option<Location>,
     /// Place of the next call in its file, or of the present instruction: an address inside of the instruction.
     pub at: u64,
-    /// It has gone on in generated code, or by a jump in another function, which makes the next call: `at` is nothing.
+    /// It has continued in generated code, or by a jump in another function, which makes the next call: `at` is nothing.
     pub goes_on_elsewhere: bool,
 }
 
@@ -37,9 +37,9 @@ pub struct Files {
 
 impl Files {
     /// The path, outermost first. It begins with the interval's function, if that is among the calls, and ends with the
-    /// first function of the system. The agent's own functions are left out. What a call has led to that goes on in generated
-    /// code is on the path by the name by which it was called. An interval's function that has gone on in another by a jump is
-    /// where its hook is, the outermost one.
+    /// first function of the system. The agent's own functions are left out. A function that continues in generated code is
+    /// on the path by the name by which it was called. The interval's function, if it has continued in another by a jump, is
+    /// where the outermost hook is.
     pub fn path(
         &mut self,
         calls: &Calls,
@@ -167,7 +167,7 @@ fn called(caller: &Step, arena: &Arena, modules: &mut Modules) -> Option<Callee>
     Some(sites.iter().find(is_it)?.callee.clone())
 }
 
-/// The function that this one calls where it stands, and that goes on in generated code.
+/// The function that this one calls where it stands, and that continues in generated code.
 fn generated(caller: &Step, arena: &Arena, modules: &mut Modules) -> Step {
     let (name, function) = match (called(caller, arena, modules), caller.function) {
         (Some(Callee::Import(name)), _) => (Some(unversioned(&name).to_owned()), None),

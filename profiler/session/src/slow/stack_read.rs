@@ -20,7 +20,7 @@ use crate::processes::Processes;
 const STACK_WORDS: usize = 4096;
 /// Frames of calls in flight that are read.
 const FRAMES_MAX: usize = 1024;
-/// Frames behind the last that may keep a return address that are read: of calls whose trampolines know it.
+/// Frames that are read after the last one that may keep a return address: of calls whose trampolines know it.
 const FRAMES_BEHIND: usize = 64;
 /// How long a thread is sampled that does not run after all.
 const SAMPLED_AT_MOST: Duration = Duration::from_millis(200);

@@ -69,7 +69,7 @@ impl SlowPaths {
             .zip(1..)
             .filter(|(_, next)| *next < stack.path.len());
         for (step, next) in calls {
-            // The interval's own function is expanded instead.
+            // Where it was called from is not known: the interval's own function is expanded instead.
             let Some(caller) = step
                 .function
                 .filter(|_| next == 1 || !step.goes_on_elsewhere)
