@@ -3,7 +3,7 @@
 // build: gcc -O2 -g generated.c
 //
 // generated KIND N: makes requests until N of them have slept for 250 ms.
-//   KIND: called, jumped to (how a function of the program goes on in the script)
+//   KIND: called, jumped to (how a function of the program enters the script)
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,7 +37,7 @@ FUNCTION int run_jumped(int sleeps) { return script(library, sleeps); }
 
 static int (*volatile run)(int);
 
-// It goes on there by a jump, too.
+// Its call is a jump, too.
 FUNCTION int request(int sleeps) { return run(sleeps); }
 
 int main(int count, char **words) {

@@ -21,8 +21,8 @@ use crate::next::{self, Next};
 /// Which functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Functions that could block SIGTRAP, change its handler, forbid system calls, limit memory, leave hooked calls, or
-    /// begin threads that cannot be followed, and unwinders, which must find the way out of hooked calls.
+    /// Functions that could block SIGTRAP, change its handler, forbid system calls, or limit memory. Functions that could
+    /// leave hooked calls, or begin threads that cannot be followed. Unwinders, which must find the way out of hooked calls.
     Always,
     /// Functions that wait, too.
     All,

@@ -48,8 +48,8 @@ pub fn set_detached(detached: bool) {
     DETACHED.store(detached, Release);
 }
 
-/// Whether the process leaves the session, which is over for it as soon as its hooks are out: an instruction of the agent has
-/// failed here, or threads are to begin that cannot be followed.
+/// Whether the process leaves the session, because an instruction of the agent has failed here, or because threads begin that
+/// cannot be followed. The session is over for it as soon as its hooks are out.
 pub fn leaves() -> bool {
     LEAVES.load(Relaxed)
 }

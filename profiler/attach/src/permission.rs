@@ -114,14 +114,14 @@ fn not_translated(pid: i32) -> Result<(), Refused> {
     }
 }
 
-/// Whether each of its threads has thread-local memory of its own.
+/// Whether no thread uses the thread-local memory of another.
 fn not_sharing(pid: i32) -> Result<(), Refused> {
     match shared_thread::of(pid) {
         None => Ok(()),
         Some(tid) => unfit(
             pid,
             format!(
-                "its thread {tid} uses the thread-local memory of another one (made by `clone` without CLONE_SETTLS), so their calls cannot be told apart; attach where the program does not make such threads"
+                "its thread {tid} uses the thread-local memory of another one (made by `clone` without CLONE_SETTLS), so their calls cannot be told apart; attach before it makes such a thread"
             ),
         ),
     }

@@ -8,7 +8,7 @@ use crate::arch::registers::Registers;
 use crate::tracer::Tracee;
 use crate::{namespace, process};
 
-/// The C library's data of a thread begin at its thread pointer. The list is within so many bytes of it: `struct pthread`
+/// The C library's data of a thread begin at its thread pointer. The list is within this distance, bytes: `struct pthread`
 /// has 2,304 in glibc 2.36.
 const THREAD_BYTES: u64 = 4096;
 

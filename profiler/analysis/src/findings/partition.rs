@@ -196,8 +196,8 @@ mod tests {
         findings.map(|([function, _], ..)| *function).collect()
     }
 
-    /// Statements of two kinds wait (3) in the same function (2), which one of them has called through another (1), and
-    /// each for a reason (4, 5) that nobody else has.
+    /// Statements of two kinds wait (3) in the same function (2). One of them has called it through another (1). Each waits
+    /// for a reason (4, 5) that nobody else has.
     #[test]
     fn what_paths_of_different_lengths_have_in_common_is_found() {
         let causes = causes(&[(1, 0), (2, 1), (3, 2), (4, 3), (2, 0), (3, 5), (5, 6)]);
