@@ -92,7 +92,7 @@ impl Module {
             .and_then(|digits| u64::from_str_radix(digits, 16).ok());
         match &site.callee {
             Callee::Function(entry) => {
-                Some(*entry) == address || self.addresses_of(wanted).contains(entry)
+                Some(*entry) == address || self.names().meant(wanted).contains(entry)
             }
             Callee::Import(name) => {
                 address == Some(site.target)

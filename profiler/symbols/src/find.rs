@@ -127,15 +127,17 @@ fn suggestion(closest: &[String]) -> String {
     }
 }
 
-fn listed(candidates: &[Candidate]) -> String {
-    candidates
-        .iter()
-        .map(|candidate| format!("\n  {candidate}"))
-        .collect()
-}
-
-/// Callees that an error lists.
+/// Functions that an error lists.
 const LISTED_MAX: usize = 30;
+
+fn listed(candidates: &[Candidate]) -> String {
+    let first = candidates.iter().take(LISTED_MAX);
+    let mut listed: String = first.map(|one| format!("\n  {one}")).collect();
+    if candidates.len() > LISTED_MAX {
+        listed += &format!("\n  and {} more", candidates.len() - LISTED_MAX);
+    }
+    listed
+}
 
 fn calls(called: &[String]) -> String {
     match called.split_at_checked(LISTED_MAX) {
@@ -150,7 +152,8 @@ fn calls(called: &[String]) -> String {
 impl Module {
     /// The entry of the function that a user means by
     ///
-    /// - a symbol, or a C++ or Rust name with or without parameters;
+    /// - a symbol, or a C++ or Rust name with or without parameters, or the end of one (`Table::read` for
+    ///   `<store::table::Table<K>>::read`);
     /// - `~NAME`, as inferred names are shown;
     /// - `0xADDRESS`, a virtual address of the file;
     /// - `FILE:FUNCTION`, the file being the end of a source path (`main.c`, `tcop/postgres.c`).
@@ -165,10 +168,11 @@ impl Module {
         if let Some(entry) = inferred.and_then(|name| self.inferred.entry(name)) {
             return Ok(entry);
         }
-        if let Some((file, name)) = split_file(text).filter(|_| self.names().get(text).is_empty()) {
+        let meant = self.names().meant(text);
+        if let Some((file, name)) = split_file(text).filter(|_| meant.is_empty()) {
             return self.find_in_file(text, file, name);
         }
-        self.only(text, self.names().get(text).to_vec())
+        self.only(text, meant)
     }
 
     fn find_address(&self, text: &str, digits: &str) -> Result<u64, FindError> {
@@ -190,7 +194,7 @@ impl Module {
     }
 
     fn find_in_file(&self, text: &str, file: &str, name: &str) -> Result<u64, FindError> {
-        let addresses = self.names().get(name);
+        let addresses = self.names().meant(name);
         if addresses.is_empty() {
             return self.only(name, Vec::new());
         }
@@ -276,7 +280,7 @@ impl Module {
         from_lines.or_else(|| from_symbols().map(str::to_owned))
     }
 
-    /// All addresses that a name may mean, for matching callees.
+    /// All functions of exactly this name.
     pub(crate) fn addresses_of(&self, name: &str) -> &[u64] {
         self.names().get(name)
     }

@@ -52,6 +52,7 @@ mod meaning;
 mod mini_debug;
 mod module;
 mod names;
+mod paths;
 mod real_names;
 mod relocations;
 mod runtimes;

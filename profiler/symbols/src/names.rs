@@ -1,9 +1,11 @@
 //! Functions by their names: those that symbols give, in each spelling, and those that were inferred.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use crate::demangle::{demangle, demangle_without_parameters, without_clone_suffix};
 use crate::functions::cold_parent;
+use crate::paths::End;
 use crate::spelling;
 use crate::symbols::{SymbolKind, Symbols};
 
@@ -16,6 +18,8 @@ pub(crate) struct NameIndex {
     by_name: HashMap<Box<str>, Vec<u64>>,
     /// Spellings that leave something out; looked at when no full name fits.
     by_short_name: HashMap<Box<str>, Vec<u64>>,
+    /// Short names by the function's own name. Made when it is needed.
+    by_function: OnceLock<HashMap<Box<str>, Vec<Box<str>>>>,
 }
 
 impl NameIndex {
@@ -56,6 +60,35 @@ impl NameIndex {
             .get(name)
             .or_else(|| self.by_short_name.get(name));
         found.map_or(&[], Vec::as_slice)
+    }
+
+    /// The functions of this name, or if there are none, those whose names end in it.
+    pub(crate) fn meant(&self, name: &str) -> Vec<u64> {
+        let found = self.get(name);
+        if !found.is_empty() {
+            return found.to_vec();
+        }
+        let end = End::new(name);
+        let names = self.by_function().get(end.function());
+        let fit = names.into_iter().flatten().filter(|name| end.fits(name));
+        let mut addresses: Vec<u64> = fit
+            .flat_map(|name| &self.by_short_name[name])
+            .copied()
+            .collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses
+    }
+
+    fn by_function(&self) -> &HashMap<Box<str>, Vec<Box<str>>> {
+        self.by_function.get_or_init(|| {
+            let mut names: HashMap<Box<str>, Vec<Box<str>>> = HashMap::new();
+            for name in self.by_short_name.keys() {
+                let of_function = names.entry(End::new(name).function().into());
+                of_function.or_default().push(name.clone());
+            }
+            names
+        })
     }
 
     pub(crate) fn closest(&self, name: &str) -> Vec<String> {

@@ -108,6 +108,21 @@ fn cpp_names_with_and_without_parameters() {
     );
     assert_eq!(module.find("shop::total"), module.find("shop::total(int)"));
     assert!(module.find("shop::Box<int>::get").is_ok());
+    // The end of a name is enough, where only one has it.
+    assert_eq!(
+        module.find("total"),
+        Ok(module.find("shop::total").unwrap())
+    );
+    assert_eq!(module.find("Box::get"), module.find("shop::Box<int>::get"));
+    assert!(
+        matches!(module.find("price"), Err(FindError::Ambiguous { candidates, .. }) if candidates.len() == 2)
+    );
+    let calls = |caller, callee| module.call_sites_between(caller, callee).unwrap().len();
+    assert_eq!(calls("total", "price"), 3);
+    assert!(matches!(
+        module.find("total(double)"),
+        Err(FindError::NoSuchFunction { .. })
+    ));
     let never = module
         .call_sites_between("shop::refuse", "__cxa_throw")
         .unwrap();

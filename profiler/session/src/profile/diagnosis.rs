@@ -256,7 +256,7 @@ impl Session<'_> {
                 continue;
             };
             match module.find(name) {
-                Ok(_) => {
+                Ok(_) | Err(FindError::Ambiguous { .. }) => {
                     let name = name.to_owned();
                     return Some(Reason::InLibrary { name, library });
                 }
