@@ -182,8 +182,8 @@ Examples:
 
 /// The forms of intervals and functions, for the help.
 pub const INTERVALS: &str = "\
-An interval is one call of FUNCTION (a symbol, 0xADDRESS or file.c:function), one call of FUNCTION made by
-CALLER (CALLER>FUNCTION), or what lies between the call of BEGIN and the return of END (BEGIN..END;
+An interval is one call of FUNCTION (a symbol, a name of C++ or Rust or the end of one, Table::read, 0xADDRESS or
+file.c:function), one call of FUNCTION made by CALLER (CALLER>FUNCTION), or what lies between the call of BEGIN and the return of END (BEGIN..END;
 alternatives with |), or what the target says itself by include/evenkeel.h (annotated; name functions with within=). LIBRARY! in front names a shared library. Options: ,label=text:N or ,label=integer:N
 sorts intervals into classes by argument N (0 is the first; literals are taken out of SQL), ,label=text:FUNCTION:N by
 argument N of the first call of FUNCTION inside the interval, ,label=text:VARIABLE by the text to which a pointer variable

@@ -6,7 +6,7 @@
 //!         | POINTS ".." POINTS        it begins with a call of the first, ends with the return of a second
 //!         | "annotated"               the target says itself where it begins and ends (include/evenkeel.h)
 //! POINTS  = POINT ["|" POINT]...
-//! POINT   = [LIBRARY "!"] FUNCTION    by symbol, 0xADDRESS or file.c:function
+//! POINT   = [LIBRARY "!"] FUNCTION    by symbol, name of C++ or Rust or the end of one, 0xADDRESS or file.c:function
 //!         | [LIBRARY "!"] CALLER ">" FUNCTION
 //! OPTION  = "label=" LABEL
 //!         | "within=" FUNCTION        whose calls to time first, for a pair

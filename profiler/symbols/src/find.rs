@@ -175,6 +175,15 @@ impl Module {
         self.only(text, meant)
     }
 
+    /// The name of the function that a user means by the end of it.
+    pub fn whole_name(&self, end: &str) -> Option<String> {
+        let is_whole = !self.names().get(end).is_empty();
+        match *self.names().meant(end) {
+            [entry] if !is_whole => Some(self.name(entry)),
+            _ => None,
+        }
+    }
+
     fn find_address(&self, text: &str, digits: &str) -> Result<u64, FindError> {
         let address = u64::from_str_radix(digits, 16).map_err(|_| FindError::BadAddress {
             text: text.to_owned(),

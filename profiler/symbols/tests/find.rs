@@ -113,6 +113,11 @@ fn cpp_names_with_and_without_parameters() {
         module.find("total"),
         Ok(module.find("shop::total").unwrap())
     );
+    assert_eq!(
+        module.whole_name("total").as_deref(),
+        Some("shop::total(int)")
+    );
+    assert_eq!(module.whole_name("shop::total"), None);
     assert_eq!(module.find("Box::get"), module.find("shop::Box<int>::get"));
     assert!(
         matches!(module.find("price"), Err(FindError::Ambiguous { candidates, .. }) if candidates.len() == 2)

@@ -179,6 +179,11 @@ impl Evidence {
         above.pop();
     }
 
+    /// Whether a stack has a function of this name.
+    pub fn shows(&self, function: &str) -> bool {
+        self.calls.iter().any(|call| call.name == function)
+    }
+
     /// What stacks show inside of a function, by its name: the calls that have most of what is seen of it. Nothing
     /// where they show it itself at most, or not at all.
     pub fn inside(&self, function: &str) -> Option<SeenInside> {

@@ -4,7 +4,7 @@
 use crate::findings::Finding;
 use crate::findings::call_path::{CallPath, Step};
 use crate::findings::plumbing::is_plumbing;
-use crate::profile::Profile;
+use crate::profile::{Node, Profile};
 use crate::sites::{Kind, is_unnamed};
 use crate::slow::Evidence;
 use crate::slow::holder;
@@ -15,15 +15,43 @@ use crate::sums::parts::own_time_names;
 const STACKS_MIN: u64 = 5;
 /// Most of the variance.
 const MOST: f64 = 0.5;
+/// Nearly all of a caller's variance.
+const NEARLY_ALL: f64 = 0.9;
 
 /// Adds it.
 pub(super) fn add(profile: &mut Profile, slow: &Evidence, ticks_per_ns: f64) {
     profile.slow_stacks = slow.summary(ticks_per_ns);
     for finding in &mut profile.findings {
-        finding.seen_inside = slow.inside(&finding.function);
+        finding.seen_inside = match slow.shows(&finding.function) {
+            true => slow.inside(&finding.function),
+            false => inside_of_caller(finding, &profile.tree, slow),
+        };
     }
     add_inside_of_interval(profile);
     add_unexplained(profile);
+}
+
+/// A function that goes on by a jump is on no stack. What stacks show inside of its caller is inside of it, if it has nearly
+/// all of the caller's variance.
+fn inside_of_caller(finding: &Finding, tree: &Node, slow: &Evidence) -> Option<SeenInside> {
+    let path = finding.paths.first()?;
+    let is = |node: &Node, step: &Step| {
+        let place = step.site.as_ref().map(|site| &site.place);
+        node.name == step.function && place.is_none_or(|place| *place == node.site)
+    };
+    let mut nodes = vec![tree];
+    for step in path.0.iter().skip(1) {
+        let mut below = nodes.last()?.children.iter();
+        nodes.push(below.find(|node| is(node, step))?);
+    }
+    let share = nodes.pop()?.share;
+    let callers = nodes.into_iter().rev();
+    let mut callers = callers.take_while(|caller| share >= NEARLY_ALL * caller.share);
+    let mut inside = callers.find_map(|caller| slow.inside(&caller.name))?;
+    let is_above = |name: &String| path.0.iter().any(|step| step.function == *name);
+    let above = inside.functions.iter().take_while(|name| is_above(name));
+    inside.functions.drain(..above.count());
+    (!inside.functions.is_empty()).then_some(inside)
 }
 
 /// Where calls of the interval itself are not expanded, what most slow intervals have in common is inside of it.
@@ -128,6 +156,7 @@ fn finding(common: &SlowPath, of_stacks: u64) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::profile::{NotSeenInside, Sampling};
+    use crate::slow::SlowStack;
     use crate::slow::model::SlowStacks;
 
     /// The findings of a profile that represents `part` of the variance: wait has seven tenths of that, insert two.
@@ -225,6 +254,40 @@ mod tests {
         assert_eq!(seen.functions, ["run", "compute"]);
         assert_eq!((seen.stacks, seen.of_stacks), (5, 8));
         assert_eq!(inside(4), None);
+    }
+
+    /// scan has jumped on to next. Two stacks show what next does; scan has this share of the variance, and fetch all.
+    fn inside_of_scan(share: f64) -> Option<Vec<String>> {
+        let mut slow = Evidence::default();
+        let stack = SlowStack {
+            functions: ["run", "fetch", "next", "lock"].map(str::to_owned).to_vec(),
+            age: 10,
+            unseen: 10,
+            ..SlowStack::default()
+        };
+        slow.add(&stack, 1.0);
+        let node = |name: &str, share, children| Node {
+            name: name.to_owned(),
+            share,
+            children,
+            ..Node::default()
+        };
+        let scan = node("scan", share, Vec::new());
+        let tree = node("run", 1.0, vec![node("fetch", 1.0, vec![scan])]);
+        let path = ["run", "fetch", "scan"].map(Step::of);
+        let finding = Finding {
+            function: "scan".to_owned(),
+            paths: vec![CallPath(path.to_vec())],
+            ..Finding::default()
+        };
+        inside_of_caller(&finding, &tree, &slow).map(|inside| inside.functions)
+    }
+
+    #[test]
+    fn what_a_function_has_jumped_to_is_inside_of_it() {
+        let inside = ["next", "lock"].map(str::to_owned).to_vec();
+        assert_eq!(inside_of_scan(0.95), Some(inside));
+        assert_eq!(inside_of_scan(0.8), None, "fetch has called others, too");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
     let heights = scope.iter().filter_map(|&entry| module.height(entry));
     let height = heights.max().unwrap_or(0) + 1;
     Ok(Interval {
-        name: name(spec),
+        name: name(spec, module),
         outside: "",
         clients: clients(spec, module)?,
         boundaries: hooked.boundaries,
@@ -116,10 +116,19 @@ fn clients(spec: &IntervalSpec, module: &Module) -> Result<Vec<Site>, Error> {
     Ok(clients)
 }
 
-/// The name that was given, or else what was typed, without the label.
-fn name(spec: &IntervalSpec) -> String {
-    let typed = || spec.text.split(",label=").next().unwrap_or_default();
-    spec.name.clone().unwrap_or_else(|| typed().to_owned())
+/// The name that was given, or else what was typed, without the label. The end of a name stands for all of it.
+fn name(spec: &IntervalSpec, module: &Module) -> String {
+    if let Some(given) = &spec.name {
+        return given.clone();
+    }
+    if let Shape::Call(points) = &spec.shape
+        && let [Point::Function(function)] = &points[..]
+        && let Some(name) = module.whole_name(function)
+    {
+        return name;
+    }
+    let typed = spec.text.split(",label=").next();
+    typed.unwrap_or_default().to_owned()
 }
 
 /// The places of functions that the user named for what they do with locks, tasks and intervals.

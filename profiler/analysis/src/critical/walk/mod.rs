@@ -106,6 +106,7 @@ impl<'a> Walk<'a> {
         while let Some(cursor) = cursors.last_mut() {
             self.steps += 1;
             if self.steps > STEPS_MAX {
+                self.spend_unknown(&cursors[0], self.subject.begin);
                 return Ok(());
             }
             match self.step(cursor)? {
@@ -201,7 +202,7 @@ impl<'a> Walk<'a> {
             Item::Call(call) => self.meet_call(cursor, &call),
             Item::Mark(mark) => self.meet_mark(cursor, &mark),
             Item::Nothing => {
-                self.spend_unseen(cursor.lower, cursor.thread, cursor.root);
+                self.spend_unknown(cursor, cursor.lower);
                 cursor.at = cursor.lower;
                 Ok(Next::Done)
             }

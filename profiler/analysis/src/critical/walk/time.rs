@@ -85,6 +85,14 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Spends a time of which nothing is known but the calls that enclose it.
+    pub(super) fn spend_unknown(&mut self, cursor: &Cursor<'a>, floor: u64) {
+        for frame in cursor.frames.iter().rev() {
+            self.spend_unseen(frame.start.max(floor), cursor.thread, frame.place);
+        }
+        self.spend_unseen(floor, cursor.thread, cursor.root);
+    }
+
     pub(super) fn spend_unseen(&mut self, floor: u64, thread: u64, above: Place) {
         if floor < self.now {
             let unseen = self.state(above, State::Unseen);

@@ -286,7 +286,7 @@ fn any_record() -> impl Strategy<Value = Record> {
 }
 
 /// Many passes of threads that are never idle, with one interval that never ends, and threads that come and go. Memory
-/// stays within the bounds, and dropped time is reported as unseen.
+/// stays within the bounds, and dropped time is reported as unseen: inside of the call that encloses it.
 #[test]
 fn memory_is_bounded() {
     use crate::intervals::assembler::timeline::CALLS_MAX;
@@ -309,15 +309,17 @@ fn memory_is_bounded() {
         analysis.pass_ended();
         assert!(analysis.records_kept() <= CALLS_MAX + 10_000);
     }
-    analysis.push(3, &stream().end(now + 5, &[]).0);
+    let end = stream().call(1500, now + 2, F).end(now + 5, &[]);
+    analysis.push(3, &end.0);
     analysis.pass_ended();
     analysis.pass_ended();
     let profile = analysis.profile(&table(), &options());
     let spent = spent(&profile);
     assert!(
-        spent["not seen"] > 0 && spent["g"] >= 3 * (CALLS_MAX / 2) as i64,
+        spent["f > not seen"] > 0 && spent["f > g"] >= 3 * (CALLS_MAX / 2) as i64,
         "{spent:?}"
     );
+    assert_eq!(spent["not seen"], 500);
     let warned = profile
         .warnings
         .iter()
