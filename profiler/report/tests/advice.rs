@@ -5,6 +5,7 @@ use evenkeel_analysis::findings::{
 };
 use evenkeel_analysis::profile::{Class, Machine, Node, Profile, RunDetails};
 use evenkeel_analysis::sites::Kind;
+use evenkeel_analysis::slow::model::SeenInside;
 use evenkeel_report::advice::{self, Pattern, Server};
 
 fn server(name: &str) -> &'static Server {
@@ -212,6 +213,27 @@ fn a_special_pattern_on_the_path_is_said_before_a_general_one() {
     assert!(general.contains("more work"), "{general}");
     let special = means("statement > PortalRun > ExecCallTriggerFunc > PortalRun > ExecAgg");
     assert!(special.contains("triggers"), "{special}");
+    // Going over rows takes no lock for long.
+    let of_scan = |kind, inside: &str| {
+        let finding = Finding {
+            function: "ExecScan".into(),
+            kind,
+            mean_ns: 1e6,
+            calls_mean: 138.0,
+            seen_inside: Some(SeenInside {
+                functions: vec![inside.into()],
+                stacks: 18,
+                of_stacks: 32,
+                ..SeenInside::default()
+            }),
+            ..Finding::default()
+        };
+        of("postgres", finding).means.unwrap()
+    };
+    let rows = of_scan(Kind::Call, "SubTransGetTopmostTransaction");
+    assert!(rows.contains("many rows"), "{rows}");
+    let status = of_scan(Kind::Lock, "SubTransGetTopmostTransaction");
+    assert!(status.contains("state of other transactions"), "{status}");
 }
 
 /// Work of others during a function's wait is not the function's own work.
