@@ -44,9 +44,10 @@ fn inside_of_caller(finding: &Finding, tree: &Node, slow: &Evidence) -> Option<S
         let mut below = nodes.last()?.children.iter();
         nodes.push(below.find(|node| is(node, step))?);
     }
-    let share = nodes.pop()?.share;
+    // Time without a processor is no call, and nothing is inside of it.
+    let called = nodes.pop().filter(|node| node.probe.is_some())?;
     let callers = nodes.into_iter().rev();
-    let mut callers = callers.take_while(|caller| share >= NEARLY_ALL * caller.share);
+    let mut callers = callers.take_while(|caller| called.share >= NEARLY_ALL * caller.share);
     let mut inside = callers.find_map(|caller| slow.inside(&caller.name))?;
     let is_above = |name: &String| path.0.iter().any(|step| step.function == *name);
     let above = inside.functions.iter().take_while(|name| is_above(name));
@@ -257,7 +258,7 @@ mod tests {
     }
 
     /// scan has jumped on to next. Two stacks show what next does; scan has this share of the variance, and fetch all.
-    fn inside_of_scan(share: f64) -> Option<Vec<String>> {
+    fn inside_of_scan(share: f64, probe: Option<u32>) -> Option<Vec<String>> {
         let mut slow = Evidence::default();
         let stack = SlowStack {
             functions: ["run", "fetch", "next", "lock"].map(str::to_owned).to_vec(),
@@ -272,7 +273,10 @@ mod tests {
             children,
             ..Node::default()
         };
-        let scan = node("scan", share, Vec::new());
+        let scan = Node {
+            probe,
+            ..node("scan", share, Vec::new())
+        };
         let tree = node("run", 1.0, vec![node("fetch", 1.0, vec![scan])]);
         let path = ["run", "fetch", "scan"].map(Step::of);
         let finding = Finding {
@@ -286,8 +290,13 @@ mod tests {
     #[test]
     fn what_a_function_has_jumped_to_is_inside_of_it() {
         let inside = ["next", "lock"].map(str::to_owned).to_vec();
-        assert_eq!(inside_of_scan(0.95), Some(inside));
-        assert_eq!(inside_of_scan(0.8), None, "fetch has called others, too");
+        assert_eq!(inside_of_scan(0.95, Some(7)), Some(inside));
+        assert_eq!(
+            inside_of_scan(0.8, Some(7)),
+            None,
+            "fetch calls others, too"
+        );
+        assert_eq!(inside_of_scan(0.95, None), None, "it is no call");
     }
 
     #[test]
