@@ -3,11 +3,13 @@ import java.io.OutputStream;
 import java.io.PrintStream;
 import java.net.ServerSocket;
 import java.util.Properties;
+import java.util.concurrent.ExecutionException;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaRaftServer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.metadata.storage.Formatter;
@@ -74,6 +76,7 @@ public final class Broker {
         byte[] message = new byte[400];
         try (KafkaProducer<byte[], byte[]> producer =
                 new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer())) {
+            awaitLeader(producer);
             while (!Clients.ends) {
                 producer.send(new ProducerRecord<>("orders", message)).get();
                 Clients.DONE.incrementAndGet();
@@ -81,6 +84,20 @@ public final class Broker {
         } catch (Exception e) {
             e.printStackTrace();
             Clients.FAILED.incrementAndGet();
+        }
+    }
+
+    /** The first message makes the topic, and the broker may not know yet that it is the leader. */
+    static void awaitLeader(KafkaProducer<byte[], byte[]> producer) throws Exception {
+        while (true) {
+            try {
+                producer.send(new ProducerRecord<>("orders", new byte[1])).get();
+                return;
+            } catch (ExecutionException e) {
+                if (!(e.getCause() instanceof RetriableException)) {
+                    throw e;
+                }
+            }
         }
     }
 }
