@@ -3,7 +3,7 @@
 use cpp_demangle::{DemangleOptions, Symbol};
 
 /// The name of a C++ or Rust symbol as written in its source; any other name is returned unchanged.
-pub(crate) fn demangle(name: &str) -> String {
+pub fn demangle(name: &str) -> String {
     demangle_with(name, DemangleOptions::new()).unwrap_or_else(|| name.to_owned())
 }
 

@@ -67,6 +67,7 @@ pub use calls::split_call;
 pub use copies::Copies;
 pub use debug_files::{DebugNote, DebugSources};
 pub use debuginfod::Debuginfod;
+pub use demangle::demangle;
 pub use find::{Candidate, FindError};
 pub use functions::{Function, FunctionKind};
 pub use inferred::Fingerprint;

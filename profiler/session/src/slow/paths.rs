@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use evenkeel_analysis::sites::IN_FILE;
 use evenkeel_attach::{Calls, CodeAddress, CodeFile, is_agent};
-use evenkeel_symbols::{Callee, Site, unversioned};
+use evenkeel_symbols::{Callee, Site, demangle, unversioned};
 
 use crate::arena::Arena;
 use crate::location::Location;
@@ -99,12 +99,17 @@ impl Files {
             let module = modules.get(arena, function.module).ok()?;
             Some(module.name(function.address))
         });
+        // Of several names at an address, the one that is called, and timed: a library's function whose name only its
+        // callers know.
+        let import = |(name, place): (String, Option<Location>)| place.is_none().then_some(name);
+        let name = named.or_else(|| called(caller?, arena, modules).and_then(import));
         let exported = || {
-            call.exported()
-                .map(|name| name.trim_start_matches('_').to_owned())
+            Some(
+                demangle(call.exported()?)
+                    .trim_start_matches('_')
+                    .to_owned(),
+            )
         };
-        // Of several names at an address, the one that is called, and timed.
-        let name = named.or_else(|| import_called(caller?, arena, modules));
         let name = name.or_else(exported);
         Step {
             name: name.unwrap_or_else(|| format!("({IN_FILE}{})", file_name(&call.file))),
@@ -149,38 +154,33 @@ impl Files {
     }
 }
 
-/// The import that a function calls where it stands: a library's function whose name only its callers know.
-fn import_called(caller: &Step, arena: &Arena, modules: &mut Modules) -> Option<String> {
-    match called(caller, arena, modules)? {
-        Callee::Import(name) => Some(unversioned(&name).to_owned()),
-        _ => None,
-    }
-}
-
-/// What a function calls where it stands.
-fn called(caller: &Step, arena: &Arena, modules: &mut Modules) -> Option<Callee> {
+/// The function that another calls where it stands: its name, and its place unless it is an import.
+fn called(
+    caller: &Step,
+    arena: &Arena,
+    modules: &mut Modules,
+) -> Option<(String, Option<Location>)> {
     let function = caller.function?;
     let module = modules.get(arena, function.module).ok()?;
     let sites = module.call_sites(function.address);
     let is_it =
         |site: &&Site| (site.address..site.address + u64::from(site.len)).contains(&caller.at);
-    Some(sites.iter().find(is_it)?.callee.clone())
+    match &sites.iter().find(is_it)?.callee {
+        Callee::Import(name) => Some((demangle(unversioned(name)), None)),
+        Callee::Function(address) => {
+            let place = Location::new(function.module, *address);
+            Some((module.name(*address), Some(place)))
+        }
+        Callee::Pointer => None,
+    }
 }
 
 /// The function that this one calls where it stands, and that continues in generated code.
 fn generated(caller: &Step, arena: &Arena, modules: &mut Modules) -> Step {
-    let (name, function) = match (called(caller, arena, modules), caller.function) {
-        (Some(Callee::Import(name)), _) => (Some(unversioned(&name).to_owned()), None),
-        (Some(Callee::Function(address)), Some(Location { module, .. })) => {
-            let file = modules.get(arena, module).ok();
-            let name = file.map(|file| file.name(address));
-            (name, Some(Location::new(module, address)))
-        }
-        _ => (None, None),
-    };
+    let (name, function) = called(caller, arena, modules).unzip();
     Step {
         name: name.unwrap_or_else(|| "(generated code)".to_owned()),
-        function,
+        function: function.flatten(),
         at: 0,
         goes_on_elsewhere: true,
     }
