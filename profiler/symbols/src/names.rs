@@ -62,7 +62,7 @@ impl NameIndex {
         found.map_or(&[], Vec::as_slice)
     }
 
-    /// The functions of this name, or if there are none, those whose names end in it.
+    /// The functions of this name. Without any, the functions whose names end in it.
     pub(crate) fn meant(&self, name: &str) -> Vec<u64> {
         let found = self.get(name);
         if !found.is_empty() {

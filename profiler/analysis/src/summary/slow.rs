@@ -31,8 +31,8 @@ pub(super) fn add(profile: &mut Profile, slow: &Evidence, ticks_per_ns: f64) {
     add_unexplained(profile);
 }
 
-/// A function that goes on by a jump is on no stack. What stacks show inside of its caller is inside of it, if it has nearly
-/// all of the caller's variance.
+/// A function that ends in a jump to another is on no stack. What stacks show inside of its caller is inside of it, if it
+/// has nearly all of the caller's variance.
 fn inside_of_caller(finding: &Finding, tree: &Node, slow: &Evidence) -> Option<SeenInside> {
     let path = finding.paths.first()?;
     let is = |node: &Node, step: &Step| {

@@ -116,7 +116,7 @@ fn clients(spec: &IntervalSpec, module: &Module) -> Result<Vec<Site>, Error> {
     Ok(clients)
 }
 
-/// The name that was given, or else what was typed, without the label. The end of a name stands for all of it.
+/// The name that was given, or else what was typed, without the label. Where the end of a name was typed, the whole name.
 fn name(spec: &IntervalSpec, module: &Module) -> String {
     if let Some(given) = &spec.name {
         return given.clone();

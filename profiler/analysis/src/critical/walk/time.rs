@@ -85,7 +85,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Spends a time of which nothing is known but the calls that enclose it.
+    /// Spends time down to `floor`. Only the calls that enclose it are known.
     pub(super) fn spend_unknown(&mut self, cursor: &Cursor<'a>, floor: u64) {
         for frame in cursor.frames.iter().rev() {
             self.spend_unseen(frame.start.max(floor), cursor.thread, frame.place);
