@@ -81,6 +81,27 @@ fn mappings(pid: u32) -> usize {
         .count()
 }
 
+/// The handler has interrupted a function that holds no lock.
+#[test]
+fn a_process_that_works_in_the_handler_of_a_signal() {
+    let program = own_program("in_handler", include_str!("attach/in_handler.c"));
+    for kind in ["sigprocmask", "pthread_sigmask", "kill"] {
+        let working = Working::start(program.clone(), &[kind]);
+        let options = [
+            "--interval",
+            "handle_request",
+            "--for",
+            "1s",
+            "--json",
+            "run.json",
+        ];
+        working.attached(&options).ended(0);
+        let profile = working.place.json("run.json");
+        assert_ne!(profile["intervals_seen"], 0, "{kind}");
+        assert_eq!(working.end().ended(0).stdout, "it worked\n");
+    }
+}
+
 /// The profiler's addresses stay mapped, and are no part of the limit that a program sets itself.
 #[test]
 fn a_program_that_limits_its_address_space_goes_on() {
@@ -302,12 +323,9 @@ fn in_the_middle_of_storms() {
         );
         for session in 0..3 {
             let run = working.attached_until(&["--interval", "run_interval"], has_looked);
-            assert_eq!(
-                run.code,
-                Some(0),
-                "{storm}, session {session}: {}",
-                run.stderr
-            );
+            // Shown where hooks are left, too.
+            eprintln!("{storm}, session {session}: {}", run.stderr);
+            assert_eq!(run.code, Some(0));
         }
         assert_unhooked(working.pid());
         let run = working.end().ended(0);

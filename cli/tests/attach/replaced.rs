@@ -104,7 +104,7 @@ impl Upgraded {
         assert!(eventually(|| self.place.file("ready").exists()));
         self.library(&["-DNEWER"]);
         let mut attach = self.place.command(self.place.file("evenkeel"));
-        attach.args(["attach", &program.id().to_string(), "--for", "1m"]);
+        attach.args(["attach", &program.id().to_string()]);
         let session = as_user(attach.args(options)).spawn().unwrap();
         let run = interrupted_once(session, has_opened_all);
         fs::write(self.place.file("enough"), "").unwrap();
@@ -124,7 +124,7 @@ fn a_replaced_library_is_read_as_it_was_loaded() {
     }
     let upgraded = Upgraded::new();
     for interval in ["libwork.so!handle", "run_interval"] {
-        let options = ["--interval", interval, "--json", "run.json"];
+        let options = ["--interval", interval, "--for", "1m", "--json", "run.json"];
         upgraded.attached(&options, &[], as_ourselves).ended(0);
         let run = upgraded.place.json("run.json");
         let first = &run["factors"][0];
@@ -142,14 +142,14 @@ fn a_replaced_library_that_cannot_be_read() {
     }
     let upgraded = Upgraded::new();
     let reason = "was replaced since the process loaded it";
-    let attached = |interval: &str, arguments: &[&str]| {
-        let options = ["--interval", interval];
+    let attached = |interval: &str, arguments: &[&str], most: &str| {
+        let options = ["--interval", interval, "--for", most];
         upgraded.attached(&options, arguments, as_nobody)
     };
-    let inside = attached("libwork.so!handle", &["pause"]).ended(2);
+    let inside = attached("libwork.so!handle", &["pause"], "1m").ended(2);
     inside.said(&["libwork.so ", reason, "run evenkeel as root"]);
-    let outside = attached("run_interval", &["pause"]).ended(0);
+    let outside = attached("run_interval", &["pause"], "1m").ended(0);
     outside.said(&["libwork.so ", reason]);
-    let never_left = attached("run_interval", &["stay"]).ended(2);
+    let never_left = attached("run_interval", &["stay"], "5s").ended(2);
     never_left.said(&["inside of libwork.so, ", reason, "run evenkeel as root"]);
 }

@@ -13,7 +13,7 @@ fn start(arguments: &[&str]) -> Working {
 }
 
 const OUTPUT: &str = "2 threads, 0 wrong\n";
-const SAID: &[&str] = &["1 processes left the session", "CLONE_SETTLS"];
+const SAID: &[&str] = &["one process left the session", "CLONE_SETTLS"];
 
 /// Such a thread begins in the middle of a session.
 #[test]

@@ -117,15 +117,11 @@ impl Modules {
             arena,
             len: 0,
             executable: None,
-            total: 0,
-            seen: 0,
+            is_first: true,
             then,
         };
-        // SAFETY: the callbacks cast back what is passed here.
-        unsafe {
-            loader::each_file(count, (&raw mut pass.total).cast());
-            loader::each_file(visit, (&raw mut pass).cast());
-        }
+        // SAFETY: the callback casts back what is passed here.
+        unsafe { loader::each_file(all, (&raw mut pass).cast()) };
         pass.executable
     }
 }
@@ -137,9 +133,8 @@ struct Pass<'a> {
     /// Number of files found.
     len: usize,
     executable: Option<usize>,
-    /// Number of files that the loader will report, and has.
-    total: usize,
-    seen: usize,
+    /// No file was reported yet: the next one is the program.
+    is_first: bool,
     then: &'a mut dyn FnMut(&[LoadedModule]),
 }
 
@@ -183,25 +178,26 @@ impl Pass<'_> {
     }
 }
 
-/// For `dl_iterate_phdr`: counts what it reports.
-unsafe extern "C" fn count(_: *mut libc::dl_phdr_info, _: usize, total: *mut c_void) -> c_int {
-    // SAFETY: the counter that `refresh` passes.
-    unsafe { *total.cast::<usize>() += 1 };
-    0
+/// For `dl_iterate_phdr`, which calls it with the first file: takes every file into the pass, and ends it. The loader's lock is held all the
+/// time, since a thread may take it more than once: between two looks another thread could add or remove a file.
+unsafe extern "C" fn all(_: *mut libc::dl_phdr_info, _: usize, pass: *mut c_void) -> c_int {
+    // SAFETY: the pass that `refresh` passes.
+    unsafe {
+        loader::each_file(visit, pass);
+        (*pass.cast::<Pass>()).end();
+    }
+    1
 }
 
-/// For `dl_iterate_phdr`: takes a file into the pass, and ends it with the last one, while the loader's lock is held.
+/// For `dl_iterate_phdr`: takes a file into the pass.
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, pass: *mut c_void) -> c_int {
     // SAFETY: the loader's structure, and the pass that `refresh` passes.
     let (info, pass) = unsafe { (&*info, &mut *pass.cast::<Pass>()) };
     pass.modules.changes = (info.dlpi_adds, info.dlpi_subs);
     let mut name = [0; 512];
-    if let Some(seen) = describe(info, pass.seen == 0, &mut name) {
+    let is_first = core::mem::replace(&mut pass.is_first, false);
+    if let Some(seen) = describe(info, is_first, &mut name) {
         pass.add(&seen);
-    }
-    pass.seen += 1;
-    if pass.seen == pass.total {
-        pass.end();
     }
     0
 }

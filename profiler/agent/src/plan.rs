@@ -190,12 +190,14 @@ fn follow(arena: Arena) {
 /// A function was looked up: if libraries came or went, the session judges them now, and they are hooked before they are
 /// called. Waits for the verdict, but no longer than [`VERDICT_NAPS`].
 pub fn libraries_may_have_come(arena: Arena) {
-    if detached() || leaves() || is_frozen() || !try_lock() {
+    let is_over = || detached() || leaves() || is_frozen() || is_over(arena, now_ticks());
+    if is_over() || !try_lock() {
         return;
     }
     // SAFETY: the lock is held.
     let process = unsafe { &mut *PROCESS.0.get() };
-    if process.modules.changed() {
+    // Hooks may have been taken out before the lock was: they would be put back, and nobody takes them out again.
+    if !is_over() && process.modules.changed() {
         process.modules.refresh(arena, &mut |_| {});
         for module in process.modules.list() {
             verdict(arena, module.index as usize, VERDICT_NAPS);

@@ -23,8 +23,8 @@ use crate::tracer::{Memory, Tracee};
 use crate::urgency::Urgent;
 use crate::visit::{Functions, Visit, bit};
 
-/// How long a thread at a safe point is looked for.
-const SEARCH_LIMIT: Duration = Duration::from_secs(1);
+/// How long a thread at a safe point is looked for, unless the caller has less time.
+pub const SEARCH_LIMIT: Duration = Duration::from_secs(1);
 /// Why an agent is not loaded into a child that could never open a library.
 const FORKED_WHILE_LOADING: &str = "it was forked while another thread of its parent was opening or closing a library. Opening a library in such a child waits for ever, for Evenkeel as for the program itself. Restart it, or start its server with `evenkeel profile`";
 /// Why nothing can be called in a process.
@@ -163,11 +163,16 @@ pub struct Injected {
 }
 
 /// Brings the agent into a process and lets it join the session whose shared memory `arena` is. Its code then follows the
-/// session's plan.
+/// session's plan. A thread at a safe point is looked for during `limit`.
 ///
 /// # Errors
 /// The reason why not; the process continues as before.
-pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Injected, Refused> {
+pub fn inject(
+    pid: i32,
+    agent: &AgentFile,
+    arena: BorrowedFd<'_>,
+    limit: Duration,
+) -> Result<Injected, Refused> {
     let filters = seccomp::counts(pid);
     permission::check(pid)?;
     permission::of_this_namespace(pid)?;
@@ -181,7 +186,7 @@ pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Inje
     }
     let memory = own_memory(pid);
     let _urgent = Urgent::begin();
-    let mut visit = target.visit(&filters)?;
+    let mut visit = target.visit(&filters, limit)?;
     let (tid, before) = (visit.tid(), process::used(visit.tid()));
     let joined = join(&mut visit, &target, agent, base, (arena, memory));
     let stood_still = visit.end();
@@ -204,7 +209,7 @@ pub fn poll(pid: i32, agent: &AgentFile) -> Result<Duration, Refused> {
         return Ok(Duration::ZERO);
     };
     let _urgent = Urgent::begin();
-    let mut visit = target.visit(&seccomp::counts(pid))?;
+    let mut visit = target.visit(&seccomp::counts(pid), SEARCH_LIMIT)?;
     let polled = visit.call(base + agent.poll, [0; 6]);
     let stood_still = visit.end();
     polled.map_err(|why| Refused::Failed { pid, why })?;
@@ -485,19 +490,24 @@ impl Target {
         Some(unread.unreadable())
     }
 
-    /// Stops a thread at a safe point. It may have no other number of filters than these: another has come since they were judged.
-    fn visit(&self, filters: &HashSet<Option<String>>) -> Result<Visit<'_>, Refused> {
+    /// Stops a thread at a safe point, which is looked for during `limit`. It may have no other number of filters than these: another
+    /// has come since they were judged.
+    fn visit(
+        &self,
+        filters: &HashSet<Option<String>>,
+        limit: Duration,
+    ) -> Result<Visit<'_>, Refused> {
         let functions = self.functions()?;
         let mut safe_points = SafePoints::new(&self.files, &self.mappings);
         let began = Instant::now();
         let mut why = "none could be stopped".to_owned();
         let [mut pause, longest] = SEARCH_PAUSES;
-        while began.elapsed() < SEARCH_LIMIT {
+        while began.elapsed() < limit {
             let threads =
                 process::threads(self.pid).map_err(|_| Refused::Gone { pid: self.pid })?;
             for tid in threads {
                 // One that does not stop in time has taken some of it.
-                if began.elapsed() > SEARCH_LIMIT {
+                if began.elapsed() > limit {
                     break;
                 }
                 let since = Instant::now();
@@ -531,7 +541,7 @@ impl Target {
         }
         Err(Refused::NoSafePoint {
             pid: self.pid,
-            limit_ms: SEARCH_LIMIT.as_millis() as u64,
+            limit_ms: limit.as_millis() as u64,
             why,
         })
     }

@@ -56,7 +56,7 @@ mod visit;
 #[cfg(test)]
 mod damaged;
 
-pub use agent::{AgentFile, Injected, State, inject, poll, state};
+pub use agent::{AgentFile, Injected, SEARCH_LIMIT, State, inject, poll, state};
 pub use error::Refused;
 pub use files::{Loaded, loaded};
 pub use permission::check;

@@ -20,7 +20,8 @@ use crate::tracer::Memory;
 /// Frames that are looked at; a deeper stack is not safe.
 const FRAMES_MAX: usize = 1024;
 
-/// Functions of the C library that hold no lock while they wait, move data, or look for a file.
+/// Functions of the C library that hold no lock while they wait, move data, or look for a file. Nor do those that a
+/// signal interrupts which they have sent, or no longer block.
 const HARMLESS: &[&str] = &[
     "accept",
     "accept4",
@@ -37,6 +38,7 @@ const HARMLESS: &[&str] = &[
     "fsync",
     "futex",
     "io_getevents",
+    "kill",
     "lseek",
     "lseek64",
     "msgrcv",
@@ -57,6 +59,7 @@ const HARMLESS: &[&str] = &[
     "pthread_cond_timedwait",
     "pthread_cond_wait",
     "pthread_join",
+    "pthread_sigmask",
     "pwrite",
     "pwrite64",
     "pwritev",
@@ -77,6 +80,7 @@ const HARMLESS: &[&str] = &[
     "sendfile64",
     "sendmsg",
     "sendto",
+    "sigprocmask",
     "sigsuspend",
     "sigtimedwait",
     "sigwait",

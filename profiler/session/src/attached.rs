@@ -14,13 +14,16 @@ use evenkeel_wire::module_table::File;
 
 use crate::agent::Agent;
 use crate::arena::Arena;
+use crate::clock::own_time;
+use crate::ending::Ending;
 use crate::error::Error;
-use crate::launch::Ending;
-use pace::{Pace, own_time};
+use pace::Pace;
 use postponed::Postponed;
 
 /// Time for processes to remove their hooks by themselves, at their next interval.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// How often a process is made to look at its session until its hooks are out.
+const POLLS: usize = 20;
 
 /// A process and all that descends from it.
 pub struct Attached {
@@ -232,7 +235,8 @@ impl Attached {
     /// Says why not.
     pub fn attach(&mut self, pid: i32, arena: &Arena) -> Result<Injected, Refused> {
         let injected = self.paying(|this| {
-            let injected = evenkeel_attach::inject(pid, &this.agent, arena.descriptor())?;
+            let limit = this.postponed.limit(pid);
+            let injected = evenkeel_attach::inject(pid, &this.agent, arena.descriptor(), limit)?;
             Ok((injected, injected.used))
         })?;
         self.profiled.extend(process::program_file(pid));
@@ -256,24 +260,44 @@ impl Attached {
 
     /// Waits until the hooks are out of all processes; one that is idle is made to take them out. Those that could not.
     pub fn leave(&self, arena: &Arena, mut meanwhile: impl FnMut()) -> Vec<Refused> {
-        let hooked = |pid: &i32| {
+        let is_hooked = |pid: &i32| {
             self.inherited(*pid, arena)
                 && evenkeel_attach::state(*pid, &self.agent) == Some(State::Hooked)
         };
         let mut left: Vec<i32> = process::family(self.root);
         let began = Instant::now();
         while !left.is_empty() && began.elapsed() < PATIENCE {
-            left.retain(hooked);
+            left.retain(is_hooked);
             meanwhile();
             std::thread::sleep(Duration::from_millis(5));
         }
-        let polled = left
-            .iter()
-            .map(|&pid| evenkeel_attach::poll(pid, &self.agent));
+        let polled = left.into_iter().map(|pid| {
+            let is_hooked = || is_hooked(&pid);
+            self.poll(pid, is_hooked, &mut meanwhile)
+        });
         let refused = polled.filter_map(Result::err);
         refused
             .filter(|why| !matches!(why, Refused::Gone { .. }))
             .collect()
+    }
+
+    /// Lets a process look at its session until its hooks are out. It does nothing while another thread forks, or changes the code itself.
+    fn poll(
+        &self,
+        pid: i32,
+        is_hooked: impl Fn() -> bool,
+        mut meanwhile: impl FnMut(),
+    ) -> Result<(), Refused> {
+        for _ in 0..POLLS {
+            evenkeel_attach::poll(pid, &self.agent)?;
+            if !is_hooked() {
+                return Ok(());
+            }
+            meanwhile();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let why = "another thread is at work on its code all the while".to_owned();
+        Err(Refused::Failed { pid, why })
     }
 }
 

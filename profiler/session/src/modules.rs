@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use evenkeel_attach::namespace;
 use evenkeel_attach::process::{self, DELETED};
@@ -111,6 +111,14 @@ impl Modules {
         let path = String::from_utf8_lossy(arena.modules()[index].path()).into_owned();
         let path = path.trim_end_matches(DELETED);
         path.rsplit('/').next().unwrap_or(path).to_owned()
+    }
+
+    /// The same, and nothing for the executable.
+    pub(crate) fn library(arena: &Arena, index: usize) -> String {
+        match arena.modules()[index].executable.load(Relaxed) {
+            0 => Self::name(arena, index),
+            _ => String::new(),
+        }
     }
 
     /// Whether functions of module `index` may be opened. An agent's never are, that of an earlier session included:

@@ -65,7 +65,7 @@ fn a_process_that_opens_or_locks_a_file_is_at_a_safe_point() {
     std::thread::sleep(Duration::from_millis(100));
     for Child(pid) in &children {
         let target = Target::open(*pid).expect("our own child");
-        let refused = target.visit(&seccomp::counts(*pid)).err();
+        let refused = target.visit(&seccomp::counts(*pid), SEARCH_LIMIT).err();
         assert!(refused.is_none(), "{refused:?}");
     }
     // SAFETY: our own.
@@ -83,7 +83,7 @@ fn a_process_at_no_safe_point_is_not_stopped_all_the_while() {
         std::thread::sleep(SEARCH_PAUSES[0]);
     }
     let target = Target::open(pid).expect("our own child");
-    let refused = target.visit(&seccomp::counts(pid)).err();
+    let refused = target.visit(&seccomp::counts(pid), SEARCH_LIMIT).err();
     let switches = process::status(pid, "voluntary_ctxt_switches");
     for child in process::family(pid) {
         // SAFETY: what was made for this.

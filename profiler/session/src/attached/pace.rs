@@ -10,8 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
+use crate::clock::own_time;
 use crate::spare::SpareTime;
 
 /// The part of `--max-overhead` that it may spend; probes and drains have the rest
@@ -118,12 +117,6 @@ impl Pace {
         let part = spare.map_or(1.0, |spare| spare.taken(now, own_time()));
         part * used.as_secs_f64()
     }
-}
-
-/// Processor time of this thread.
-pub fn own_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! Processes that could not be stopped at a safe point: they sleep in the kernel, for a disk for example. They are
-//! tried again, more and more rarely, for each attempt holds the session up for a second.
+//! tried again, more and more rarely and for a shorter time: records of other processes are lost while an attempt holds the
+//! session up for long.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use evenkeel_attach::process;
+use evenkeel_attach::{SEARCH_LIMIT, process};
 
 /// Before the second attempt; twice as long before each further one. Guess: `attempts_become_rarer`.
 const FIRST_REST: Duration = Duration::from_millis(500);
 const LONGEST_REST: Duration = Duration::from_secs(16);
+/// How long a later attempt may take. Rings of busy threads are full after some hundred milliseconds. Guess: `later_attempts_are_short`.
+const LATER_ATTEMPT: Duration = Duration::from_millis(100);
 
 /// When to try them again.
 #[derive(Debug, Default)]
@@ -31,6 +34,14 @@ impl Postponed {
         self.by_pid.insert(pid, Rest { until, length });
     }
 
+    /// How long the next attempt at a process may take.
+    pub fn limit(&self, pid: i32) -> Duration {
+        match self.by_pid.contains_key(&pid) {
+            true => LATER_ATTEMPT,
+            false => SEARCH_LIMIT,
+        }
+    }
+
     /// Whether it is too early to try a process again, or it still sleeps in the kernel, where nothing can stop it.
     pub fn rests(&self, pid: i32, now: Instant) -> bool {
         self.by_pid
@@ -51,6 +62,15 @@ fn sleeps_in_kernel(pid: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn later_attempts_are_short() {
+        let (own, start) = (std::process::id() as i32, Instant::now());
+        let mut postponed = Postponed::default();
+        assert_eq!(postponed.limit(own), SEARCH_LIMIT);
+        postponed.add(own, start);
+        assert_eq!(postponed.limit(own), Duration::from_millis(100));
+    }
 
     #[test]
     fn attempts_become_rarer() {
