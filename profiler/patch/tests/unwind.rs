@@ -166,29 +166,6 @@ fn in_many_threads_at_once() {
     }
 }
 
-#[test]
-fn in_the_child_of_a_fork() {
-    let library = hooked(&FUNCTIONS, Places::Both, Role::Inner);
-    let _ring = Ring::start();
-    throw(&library);
-    unsafe {
-        let child = libc::fork();
-        if child == 0 {
-            libc::alarm(20);
-            evenkeel_patch::thread::current().after_fork();
-            evenkeel_patch::thread::current().active = 1;
-            throw(&library);
-            libc::_exit(7);
-        }
-        let mut status = 0;
-        assert_eq!(libc::waitpid(child, &mut status, 0), child);
-        assert!(
-            libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7,
-            "{status:#x}"
-        );
-    }
-}
-
 #[repr(C)]
 struct Trace {
     at: [u64; 64],

@@ -5,8 +5,10 @@
 mod harness;
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::AtomicU64;
+use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::thread;
 
 use evenkeel_patch::arch::unwind;
 use evenkeel_wire::{Role, Wanted};
@@ -29,6 +31,15 @@ struct Found {
 
 type Find = unsafe extern "C" fn(*mut c_void, *mut Found) -> c_int;
 
+/// The loader's, where it has one.
+static REAL: LazyLock<Option<Find>> = LazyLock::new(|| {
+    // SAFETY: a name that is looked up, and the type of its function.
+    unsafe {
+        let real = libc::dlsym(libc::RTLD_NEXT, c"_dl_find_object".as_ptr());
+        std::mem::transmute::<*mut c_void, Option<Find>>(real)
+    }
+});
+
 /// In place of the loader's, as the agent's is.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _dl_find_object(at: *mut c_void, found: *mut Found) -> c_int {
@@ -45,37 +56,87 @@ unsafe extern "C" fn _dl_find_object(at: *mut c_void, found: *mut Found) -> c_in
         unsafe { found.write(answer) };
         return 0;
     }
-    // SAFETY: the loader's function of this type.
-    unsafe {
-        let real = libc::dlsym(libc::RTLD_NEXT, c"_dl_find_object".as_ptr());
-        std::mem::transmute::<*mut c_void, Find>(real)(at, found)
-    }
+    let real = REAL.expect("nobody asks where the loader does not answer");
+    // SAFETY: the caller's.
+    unsafe { real(at, found) }
 }
 
-/// Whether libgcc asks the loader: since release 12, with glibc 2.35.
-fn unwinder_asks() -> bool {
-    // SAFETY: a name that is looked up.
-    unsafe { !libc::dlsym(libc::RTLD_NEXT, c"_dl_find_object".as_ptr()).is_null() }
-}
+/// `outer` of `throws.cc`.
+type Outer = extern "C" fn(i32, &mut i32) -> i32;
 
-#[test]
-fn exceptions_pass_where_the_loader_is_asked_for_trampolines() {
-    if !unwinder_asks() {
-        return;
-    }
-    let _ring = Ring::start();
-    let library = Library::build("throws.cc");
-    let harness = Harness::new(&library);
+/// `outer`, with hooks on the calls of one function. Its library stays.
+fn hooked() -> Outer {
+    let library = Box::leak(Box::new(Library::build("throws.cc")));
+    let harness = Harness::new(library);
     let ids = harness.sites_of("nested", Role::Inner);
     harness.want(&ids, Wanted::On);
-    harness.apply_to(&[harness.loaded]);
-    // SAFETY: its type, in `throws.cc`.
-    let outer: extern "C" fn(i32, &mut i32) -> i32 =
-        unsafe { std::mem::transmute(library.symbol("outer")) };
-    let before = ASKED.load(Relaxed);
+    assert!(harness.apply_to(&[harness.loaded]) > 0);
+    // SAFETY: its type.
+    unsafe { std::mem::transmute::<u64, Outer>(library.symbol("outer")) }
+}
+
+/// An exception that passes through a hook.
+fn throw(outer: Outer) {
     let mut destroyed = 0;
     assert_eq!(outer(1, &mut destroyed), -5);
     assert_eq!(destroyed, 4);
+}
+
+/// libgcc asks the loader since release 12, with glibc 2.35.
+#[test]
+fn exceptions_pass_where_the_loader_is_asked_for_trampolines() {
+    if REAL.is_none() {
+        return;
+    }
+    let _ring = Ring::start();
+    let outer = hooked();
+    let before = ASKED.load(Relaxed);
+    throw(outer);
     assert!(ASKED.load(Relaxed) > before, "the unwinder knew already");
-    std::mem::forget(library);
+}
+
+/// Forks, and an exception in the child; how it ended. It looks nothing up: another thread may have held the loader's lock.
+fn throw_in_a_child(outer: Outer) -> c_int {
+    // SAFETY: the child calls what needs no lock, and ends.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::alarm(20);
+            let thread = evenkeel_patch::thread::current();
+            thread.after_fork();
+            thread.active = 1;
+            throw(outer);
+            libc::_exit(7);
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        status
+    }
+}
+
+/// Another thread's search for a handler holds no lock at the fork, which the child would wait for.
+#[test]
+fn exceptions_pass_in_the_child_of_a_fork() {
+    let outer = hooked();
+    let _ring = Ring::start();
+    // What it calls is bound from now on.
+    throw(outer);
+    let ends = AtomicBool::new(false);
+    thread::scope(|scope| {
+        if REAL.is_some() {
+            scope.spawn(|| {
+                let mut ring = Ring::start();
+                while !ends.load(Relaxed) {
+                    throw(outer);
+                    assert!(!ring.records().is_empty());
+                }
+                evenkeel_patch::thread::current().close();
+            });
+        }
+        let ended: Vec<c_int> = (0..1_000).map(|_| throw_in_a_child(outer)).collect();
+        ends.store(true, Relaxed);
+        let is_unharmed =
+            |status: &c_int| libc::WIFEXITED(*status) && libc::WEXITSTATUS(*status) == 7;
+        assert!(ended.iter().all(is_unharmed), "{ended:x?}");
+    });
 }
