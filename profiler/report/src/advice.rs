@@ -140,7 +140,7 @@ const WAITED_MIN: f64 = 0.5;
 /// held for long: of short waits, many calls without a wait hide the few that have one.
 const SLEEP_NS_MIN: f64 = 5_000.0;
 /// A finding is one of classes if their intervals have this part of its share.
-const OF_CLASSES_MIN: f64 = 0.5;
+pub(crate) const OF_CLASSES_MIN: f64 = 0.5;
 /// A finding has remedies from this part of the variance of all intervals on.
 const HELPS_MIN: f64 = 0.05;
 /// A class burns the processor if it has this part of the time, ...

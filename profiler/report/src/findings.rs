@@ -1,11 +1,12 @@
 //! Findings in plain words.
 
 use evenkeel_analysis::OUTSIDE;
-use evenkeel_analysis::findings::{GivesUp, Holder};
+use evenkeel_analysis::findings::{FindingClass, GivesUp, Holder};
 use evenkeel_analysis::profile::{Finding, Profile, SLOW_ENOUGH, Trade};
 use evenkeel_analysis::sites::INDIRECT;
 use evenkeel_analysis::slow::holder;
 
+use crate::advice::OF_CLASSES_MIN;
 use crate::{fit, names, units};
 
 /// Classes and holders named in a sentence.
@@ -74,18 +75,26 @@ fn frequency(mean: f64) -> String {
     format!("{mean:.1e}")
 }
 
+/// The classes that have the finding's time, and how much an interval of each. One that causes the finding comes first,
+/// however little of the time it has.
 fn classes(profile: &Profile, finding: &Finding) -> Option<String> {
-    let listed = finding
-        .classes
-        .iter()
-        .filter(|class| class.of_time >= PART_MIN);
-    let named: Vec<String> = listed
+    let causes = |class: &&FindingClass| {
+        finding.share > 0.0 && class.share >= OF_CLASSES_MIN * finding.share
+    };
+    let (first, others): (Vec<_>, Vec<_>) = finding.classes.iter().partition(causes);
+    let others = others.into_iter().filter(|class| class.of_time >= PART_MIN);
+    let named: Vec<String> = first
+        .into_iter()
+        .chain(others)
         .take(NAMED_MAX)
-        .map(|class| {
+        .enumerate()
+        .map(|(at, class)| {
             format!(
-                "{} {}",
+                "{} {} ({}{})",
                 quoted(&class.name),
-                units::whole_percent(class.of_time)
+                units::whole_percent(class.of_time),
+                units::duration(class.mean_ns),
+                if at == 0 { " an interval" } else { "" }
             )
         })
         .collect();
@@ -320,7 +329,36 @@ pub fn gives_up(what: GivesUp) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenkeel_analysis::profile::Class;
     use evenkeel_analysis::slow::model::SeenInside;
+
+    /// 32 commands of 50,000 have 1 % of the time, and nearly all of the variance.
+    #[test]
+    fn the_class_that_causes_a_finding_comes_first() {
+        let class = |name: &str, of_time, share, mean_ns| FindingClass {
+            name: name.into(),
+            of_time,
+            share,
+            mean_ns,
+        };
+        let finding = Finding {
+            share: 0.97,
+            classes: vec![
+                class("set", 0.55, 0.02, 4020.0),
+                class("get", 0.43, 0.02, 3210.0),
+                class("ping", 0.01, 0.0, 900.0),
+                class("pfcount", 0.01, 0.93, 1_628_000.0),
+            ],
+            ..Finding::default()
+        };
+        let mut profile = Profile::default();
+        assert_eq!(classes(&profile, &finding), None, "one class");
+        profile.classes.classes = vec![Class::default(); 4];
+        assert_eq!(
+            classes(&profile, &finding).unwrap(),
+            "By class: \"pfcount\" 1 % (1.63 ms an interval), \"set\" 55 % (4.02 µs), \"get\" 43 % (3.21 µs)."
+        );
+    }
 
     #[test]
     fn the_holder_of_a_files_lock_is_named() {

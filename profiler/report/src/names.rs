@@ -126,9 +126,10 @@ fn with_site(name: &str, shorten: fn(&str) -> String) -> String {
     }
 }
 
-/// `function` of `library.so!function`.
+/// `function` of `library.so!function`. An address says nothing without its library.
 fn without_library(name: &str) -> &str {
     match name.split_once('!') {
+        Some((_, function)) if function.starts_with("0x") => name,
         Some((library, function)) if library.contains(".so") && !library.contains(' ') => function,
         _ => name,
     }

@@ -306,6 +306,32 @@ fn fewer_connections_where_there_are_too_many() {
     assert!(!crowded(0, &[(8000, 1e6)]), "nobody knows");
 }
 
+/// nginx' loop waits for all of its requests at once.
+#[test]
+fn a_wait_of_the_loop_is_a_wait_for_the_upstream_if_there_is_one() {
+    let means = |ran: &str| {
+        let mut profile = Profile {
+            target: "/usr/sbin/nginx".into(),
+            findings: vec![Finding {
+                function: "waits: any of several descriptors".into(),
+                kind: Kind::Event,
+                ..Finding::default()
+            }],
+            tree: Node {
+                name: ran.into(),
+                ..Node::default()
+            },
+            ..Profile::default()
+        };
+        advice::add(&mut profile);
+        profile.findings.remove(0).means.unwrap_or_default()
+    };
+    assert!(means("ngx_http_upstream_connect").starts_with("The request waits for its upstream"));
+    assert!(
+        means("ngx_http_log_handler").starts_with("The request's worker is not working for it")
+    );
+}
+
 /// A remedy is not advised if the profile shows that it is in place.
 #[test]
 fn followed_advice_is_not_given_again() {

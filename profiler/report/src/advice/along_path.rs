@@ -7,7 +7,7 @@ use evenkeel_analysis::findings::plumbing::base;
 use evenkeel_analysis::sites::Kind;
 use evenkeel_analysis::slow::model::SeenInside;
 
-/// Stacks of slow intervals that show a function inside of a finding for sure: so many, and half of all that show the finding.
+/// Smallest number of stacks that say for sure what is inside of a finding. They have most of the time that is seen in it.
 const STACKS_MIN: u64 = 5;
 
 /// The finding as it would be if another function on its path explained it: those inside of it, the deepest first, then its callers, the
@@ -40,8 +40,7 @@ fn paths_to_inside(finding: &Finding, at: usize) -> Vec<CallPath> {
 
 /// The functions inside of it, with their callers, outermost first.
 fn inside(finding: &Finding) -> Vec<(String, Option<String>)> {
-    let is_sure =
-        |seen: &&SeenInside| seen.stacks >= STACKS_MIN && 2 * seen.stacks >= seen.of_stacks;
+    let is_sure = |seen: &&SeenInside| seen.stacks >= STACKS_MIN;
     let seen = finding.seen_inside.as_ref().filter(is_sure);
     let timed = finding.timed_inside.as_ref();
     let functions = match (seen, timed) {
@@ -79,8 +78,9 @@ fn callers(finding: &Finding) -> Vec<(String, Option<String>)> {
     callers.map(|caller| (caller.to_owned(), None)).collect()
 }
 
-/// Whether one of these functions is on each of the finding's paths: as a step, as the function that has a step's call, or inside of the
-/// finding for sure. And whether it is nearer to the innermost function there than any of the others is.
+/// Whether each of the finding's paths has one of these functions, or a function without a name in one of these libraries.
+/// It may be a step, have a step's call, or be inside of the finding for sure. And whether it is nearer to the innermost
+/// function there than any of the others is.
 pub(super) fn is_within(finding: &Finding, functions: &[String], others: &[String]) -> bool {
     let inside = inside(finding);
     let is_nearest = |path: &CallPath| {
@@ -91,7 +91,8 @@ pub(super) fn is_within(finding: &Finding, functions: &[String], others: &[Strin
         });
         let names: Vec<&str> = steps
             .chain(inside.iter().map(|(name, _)| name))
-            .map(|name| base(name))
+            .flat_map(|name| [library(name), Some(base(name))])
+            .flatten()
             .collect();
         let last = |of: &[String]| {
             names
@@ -104,6 +105,11 @@ pub(super) fn is_within(finding: &Finding, functions: &[String], others: &[Strin
         true => is_nearest(&CallPath(Vec::new())),
         false => finding.paths.iter().all(is_nearest),
     }
+}
+
+/// `library.so` of `library.so!0x41f0`: all that is known of a function without a name.
+fn library(name: &str) -> Option<&str> {
+    Some(name.split_once('!')?.0)
 }
 
 /// The functions of a path, outermost first, without the interval.
@@ -177,6 +183,18 @@ mod tests {
             is_within(&shown, &["scan".to_owned()], &[]),
             "inside of it for sure"
         );
+    }
+
+    /// All that is known of a stripped module's function is its file.
+    #[test]
+    fn a_function_without_a_name_is_its_librarys() {
+        let of = |path: &str| Finding {
+            paths: vec![path.into()],
+            ..Finding::default()
+        };
+        let within = |path| is_within(&of(path), &["mod_a.so".to_owned()], &[]);
+        assert!(within("request > run > mod_a.so!0x41f0 [run+0x3e] > read"));
+        assert!(!within("request > run > mod_b.so!0x41f0 > read"));
     }
 
     #[test]

@@ -251,14 +251,14 @@ fn counted_events(warning: &Warning) -> String {
             processes,
             why: FrozenBy::SharedThread,
         } => format!(
-            "{} processes left the session when they started a thread that shares the thread-local memory of another one (`clone` without \
-             CLONE_SETTLS), where the calls of both cannot be told apart: the report is of what they did before",
-            number(processes)
+            "{} left the session on starting a thread that shares the thread-local memory of another one (`clone` without CLONE_SETTLS), \
+             where the calls of both cannot be told apart: the report is of what came before",
+            processes_or(*processes, "one process")
         ),
         Warning::Frozen { processes, why } => format!(
-            "{} processes {}. Calls that were timed by then stay timed, and no others were added. To see more, time more at the start \
-             (--plant NUMBER), or name an --interval further down",
-            number(processes),
+            "in {} no calls could be added to those that were timed already, since {}. To see more, time more at the start (--plant NUMBER), \
+             or name an --interval further down",
+            processes_or(*processes, "one process"),
             frozen(*why)
         ),
         Warning::EndedElsewhere { left, ends } => format!(
@@ -292,14 +292,14 @@ fn not_drained(lost: u64, skipped: u64) -> String {
 
 fn frozen(why: FrozenBy) -> &'static str {
     match why {
-        FrozenBy::Filter => "installed a filter of system calls (seccomp)",
-        FrozenBy::Runtime => "run Go, whose runtime accepts no breakpoint but its own",
-        FrozenBy::WriteExecute => "gave up the right to change code (PR_SET_MDWE)",
+        FrozenBy::Filter => "a filter of system calls (seccomp) was installed",
+        FrozenBy::Runtime => "Go's runtime accepts no breakpoint but its own",
+        FrozenBy::WriteExecute => "the right to change code was given up (PR_SET_MDWE)",
         FrozenBy::Unseen => {
-            "have instructions of their own that may install a filter of system calls (seccomp), and were left alone from their start"
+            "an instruction of the program itself may install a filter of system calls (seccomp)"
         }
         FrozenBy::Loader => {
-            "were forked while another thread opened or closed a library, so the loader cannot be asked what is mapped there"
+            "another thread opened or closed a library at the fork, and so the loader cannot be asked what is mapped there"
         }
         FrozenBy::SharedThread => unreachable!("it has a text of its own"),
     }

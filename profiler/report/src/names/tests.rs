@@ -217,6 +217,8 @@ fn libraries_give_way() {
     let name = "ngx_http_lua_module.so!ngx_http_lua_content_handler";
     assert_eq!(shortened(name, 51), name);
     assert_eq!(shortened(name, 50), "ngx_http_lua_content_handler");
+    let unnamed = "ngx_http_lua_module.so!0x41f0";
+    assert_eq!(without_library(unnamed), unnamed);
     assert_eq!(
         without_library("ACL::operator!(int)"),
         "ACL::operator!(int)"

@@ -1,13 +1,11 @@
 //! Before and after.
 
-#[path = "fixture/sides.rs"]
-mod sides;
-
 use evenkeel_report::compare::{Difference, Of, RowKind, Told, Verdict};
 use evenkeel_report::fit::columns;
 use evenkeel_report::json;
 use evenkeel_report::terminal::Style;
-use sides::Sides;
+
+use super::fixture::sides::Sides;
 
 #[test]
 fn a_change_is_told_where_it_is() {

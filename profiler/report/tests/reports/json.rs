@@ -1,10 +1,10 @@
 //! The JSON the design promises.
 
-mod fixture;
-
 use evenkeel_analysis::findings::{Advice, Finding, FindingClass, GivesUp, Holder};
 use evenkeel_analysis::profile::{Caller, Profile};
 use evenkeel_report::json;
+
+use super::fixture;
 
 #[test]
 fn a_profile_survives_the_round_trip() {

@@ -1,10 +1,6 @@
 //! The pages in a browser: nothing fails, nothing scrolls sideways on a telephone, and everybody can use them (axe-core's rules).
 //! `scripts/install.sh browser` installs Chromium and the rules.
 
-mod fixture;
-#[path = "fixture/sides.rs"]
-mod sides;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +9,8 @@ use evenkeel_analysis::findings::Finding;
 use evenkeel_analysis::profile::{Node, OverTime, Profile, TimeColumn};
 use evenkeel_report::html;
 use serde_json::Value;
+
+use super::fixture::{self, sides};
 
 /// Collects what fails, from before the page's own script.
 const LISTENS: &str = r"<script>window.problems = [];

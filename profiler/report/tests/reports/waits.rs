@@ -8,6 +8,8 @@ use evenkeel_report::terminal::{self, Style, timeline};
 use evenkeel_report::{html, json, messages};
 use evenkeel_wire::{Marker, ObjectKind, Record};
 
+use super::fixture;
+
 const COMMIT: u32 = 0;
 const LOCK: u32 = 1;
 const WRITE: u32 = 2;
@@ -87,13 +89,13 @@ fn profile() -> Profile {
 #[test]
 fn the_report_equals_its_snapshot() {
     let text = terminal::render(&profile(), &Style::default());
-    assert_eq!(text, include_str!("snapshots/contention.txt"));
+    assert_eq!(text, include_str!("../snapshots/contention.txt"));
 }
 
 #[test]
 fn the_timelines_equal_their_snapshot() {
     let text = timeline::render(&profile(), &Style::default());
-    assert_eq!(text, include_str!("snapshots/contention-timelines.txt"));
+    assert_eq!(text, include_str!("../snapshots/contention-timelines.txt"));
     assert_eq!(timeline::render(&Profile::default(), &Style::default()), "");
 }
 
@@ -146,22 +148,13 @@ fn every_line_fits_whatever_the_names() {
                 ..Style::default()
             };
             let text = terminal::render(&profile, &style) + &timeline::render(&profile, &style);
-            let text = without_colours(&text);
+            let text = fixture::without_colours(&text);
             for line in text.lines() {
                 assert!(columns(line) <= width.max(80), "{width}: {line}");
             }
             assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
         }
     }
-}
-
-/// `text` without the colours the report uses.
-fn without_colours(text: &str) -> String {
-    let mut parts = text.split('\u{1b}');
-    let first = parts.next().unwrap_or_default().to_string();
-    parts.fold(first, |text, part| {
-        text + part.split_once('m').expect("a colour ends in m").1
-    })
 }
 
 /// A kind without a colour would be a frame that cannot be seen.

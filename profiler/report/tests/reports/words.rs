@@ -1,11 +1,11 @@
 //! Texts of the report about a factor.
 
-mod fixture;
-
 use evenkeel_analysis::profile::{Caller, Factor, FactorKind, Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_report::paths::Paths;
 use evenkeel_report::words::{callers, explain};
+
+use super::fixture;
 
 /// A profile of one call `f` below the root, and `f` as its factor.
 fn one_call(kind: Kind, calls_explained: Option<f64>, tail: f64) -> (Profile, Factor) {

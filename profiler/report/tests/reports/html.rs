@@ -1,13 +1,13 @@
 //! The HTML pages: self-contained, and inert whatever the target's names and statements are.
 
-mod fixture;
-
 use evenkeel_analysis::findings::reasons::{NotSplit, NotTimed};
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::findings::{Advice, Finding};
 use evenkeel_analysis::profile::{Profile, Unseen};
 use evenkeel_report::html;
 use proptest::prelude::*;
+
+use super::fixture;
 
 /// Texts that would do harm if they became markup or script.
 const HOSTILE: [&str; 7] = [

@@ -1,7 +1,5 @@
 //! The terminal report of the fixture, and what must hold for any profile.
 
-mod fixture;
-
 use evenkeel_analysis::findings::reasons::NotSplit;
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::findings::{Finding, Trade};
@@ -9,6 +7,8 @@ use evenkeel_analysis::profile::{Bin, Caller, Closure, Machine, Profile, Unseen}
 use evenkeel_report::fit::columns;
 use evenkeel_report::terminal::{Style, render};
 use evenkeel_report::{html, json};
+
+use super::fixture;
 
 fn assert_fits(text: &str, width: usize) {
     for line in text.lines() {
@@ -21,19 +21,10 @@ fn assert_fits(text: &str, width: usize) {
     }
 }
 
-/// `text` without the colours the report uses.
-fn without_colours(text: &str) -> String {
-    let mut parts = text.split('\u{1b}');
-    let first = parts.next().unwrap_or_default().to_string();
-    parts.fold(first, |text, part| {
-        text + part.split_once('m').expect("a colour ends in m").1
-    })
-}
-
 #[test]
 fn the_report_equals_its_snapshot() {
     let text = render(&fixture::before(), &Style::default());
-    assert_eq!(text, include_str!("snapshots/tpcb.txt"));
+    assert_eq!(text, include_str!("../snapshots/tpcb.txt"));
 }
 
 #[test]
@@ -47,7 +38,7 @@ fn by_class_on_a_narrow_terminal() {
     };
     assert_eq!(
         render(&fixture::before(), &style),
-        include_str!("snapshots/tpcb-narrow-by-class.txt")
+        include_str!("../snapshots/tpcb-narrow-by-class.txt")
     );
 }
 
@@ -132,7 +123,7 @@ fn colours_only_where_asked_for() {
     assert!(!plain.contains('\u{1b}'));
     assert!(coloured.contains("\u{1b}[31mlock"));
     // Padding may be inside a colour, so that only the coloured text ends in spaces.
-    let coloured: Vec<_> = without_colours(&coloured)
+    let coloured: Vec<_> = fixture::without_colours(&coloured)
         .lines()
         .map(|line| line.trim_end().to_string())
         .collect();
