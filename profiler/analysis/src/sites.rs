@@ -68,10 +68,19 @@ pub const INDIRECT: &str = "(indirect)";
 /// follows.
 pub const IN_FILE: &str = "a function of ";
 
-/// Whether a function has no name but its address, or that of its file.
+/// Whether a function has no name but its address (`0x41f0`, `library.so!0x41f0`), or that of its file.
 pub fn is_unnamed(name: &str) -> bool {
     let of_file = name.strip_prefix('(').map(|name| name.starts_with(IN_FILE));
-    name.starts_with("0x") || of_file == Some(true)
+    let own = name.split_once('!').map_or(name, |(_, own)| own);
+    own.starts_with("0x") || of_file == Some(true)
+}
+
+/// A function's name for people: where it is an address, its library says more.
+pub fn shown(name: &str, file: Option<&str>) -> String {
+    match file {
+        Some(file) if !file.is_empty() && name.starts_with("0x") => format!("{file}!{name}"),
+        _ => name.to_owned(),
+    }
 }
 
 /// A function of the target. Names repeat where files are stripped: the file tells their functions apart.
@@ -154,6 +163,11 @@ impl Site {
         }
     }
 
+    /// Name of the function that is called, for people.
+    pub fn callee_shown(&self) -> String {
+        shown(&self.callee, self.callee_file.as_deref())
+    }
+
     /// The function that contains the call; nothing for a hook at a function's entry.
     pub fn holder(&self) -> Option<Function> {
         (!self.caller.is_empty()).then(|| Function {
@@ -178,5 +192,29 @@ impl SiteTable {
     /// The interval's own function, as far as its name says.
     pub fn root_function(&self) -> Function {
         Function::named(&self.root)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_with_its_library() {
+        let site = |callee: &str, file: Option<&str>| Site {
+            callee: callee.into(),
+            callee_file: file.map(str::to_owned),
+            ..Site::default()
+        };
+        for (name, file, shown) in [
+            ("0x41f0", Some("mod_a.so"), "mod_a.so!0x41f0"),
+            ("0x41f0", Some(""), "0x41f0"),
+            ("0x41f0", None, "0x41f0"),
+            ("handle", Some("mod_a.so"), "handle"),
+        ] {
+            assert_eq!(site(name, file).callee_shown(), shown);
+            assert_eq!(is_unnamed(shown), name != "handle", "{shown}");
+        }
+        assert!(!is_unnamed("operator!=(A, A)"));
     }
 }

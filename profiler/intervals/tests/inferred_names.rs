@@ -95,12 +95,16 @@ fn a_distribution_s_postgresql_is_readable() {
     let versions = std::fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL is installed");
     let programs = versions.map(|version| version.unwrap().path().join("bin/postgres"));
     for path in programs.filter(|path| path.exists()) {
-        let names = [
+        let mut names = vec![
             "exec_simple_query",
             "ExecModifyTable",
             "CommitTransaction",
             "XLogWrite",
         ];
+        // Later compilers may leave them out.
+        if path.starts_with("/usr/lib/postgresql/15") {
+            names.extend(["hashagg_spill_tuple", "agg_refill_hash_table"]);
+        }
         assert_readable("postgres", &path, &names);
     }
 }

@@ -37,7 +37,7 @@ use crate::attached::Attached;
 use crate::error::Error;
 use crate::launch::{self, find_program};
 use crate::modules::Modules;
-use records::{DRAIN_PERIODS, Records};
+use records::Records;
 use refiner::Refiner;
 use run::Run;
 use stacks::Stacks;
@@ -122,9 +122,7 @@ impl Session<'_> {
             if self.records.sink.analysis.is_some() {
                 self.records.pass(slow);
                 self.records.adapt();
-                let (records, modules) = (&mut self.records, &mut self.modules);
-                let refiner = &mut self.refiner;
-                self.stacks.look_at_slow(slow, records, modules, refiner);
+                self.look_at_slow(slow);
             }
             if slow {
                 last_slow = Instant::now();
@@ -155,11 +153,31 @@ impl Session<'_> {
                 self.checkpoint();
                 self.show_minute(observer);
             }
-            std::thread::sleep(match self.stacks.slow.is_sampling() {
-                true => DRAIN_PERIODS[0],
-                false => self.records.period,
-            });
+            self.pause();
         }
+    }
+
+    /// Until the rings are drained again. Intervals that are slow already are looked at more often.
+    fn pause(&mut self) {
+        let until = Instant::now() + self.records.period;
+        loop {
+            let rest = until.saturating_duration_since(Instant::now());
+            let pause = match self.records.sink.analysis.is_some() {
+                true => self.stacks.slow.pause(),
+                false => rest,
+            };
+            std::thread::sleep(rest.min(pause));
+            if pause >= rest {
+                return;
+            }
+            self.look_at_slow(false);
+        }
+    }
+
+    fn look_at_slow(&mut self, is_time: bool) {
+        let (records, modules) = (&mut self.records, &mut self.modules);
+        self.stacks
+            .look_at_slow(is_time, records, modules, &mut self.refiner);
     }
 
     /// Attaches to what is there and was not looked at yet: the process that was named, and what descends from it.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sites::Site;
+use crate::sites::{Site, shown};
 
 /// A path: `root > f [f+0x10] > g`. JSON has this text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,11 +41,11 @@ impl Step {
     /// The call that a probe times.
     pub fn at(site: &Site) -> Step {
         let place = CallSite {
-            caller: site.caller.clone(),
+            caller: shown(&site.caller, site.caller_file.as_deref()),
             place: site.site.clone(),
         };
         Step {
-            function: site.callee.clone(),
+            function: site.callee_shown(),
             site: (!site.site.is_empty()).then_some(place),
         }
     }

@@ -1,8 +1,9 @@
 //! Attributes each node's time to one of the interval's own functions.
 //!
 //! A *context* is a chain of functions that explain something, from the interval down. Plumbing of the C library and of
-//! servers, and functions without a name, belong to their callers. Everything below a wait belongs to the function that
-//! waits. Time without a responsible function has separate contexts: no processor, a page fault, waiting for its turn.
+//! servers, and functions without a name, belong to their callers, also where only the call out of these is timed.
+//! Everything below a wait belongs to the function that waits. Time without a responsible function has separate
+//! contexts: no processor, a page fault, waiting for its turn.
 
 use rustc_hash::FxHashMap;
 
@@ -99,10 +100,12 @@ impl Causes {
             Some(_) if here != TOP => here,
             None => {
                 let function = tree.function(Part::Call(node));
-                if here != TOP && self.tells_less(&function, here) {
-                    here
-                } else {
-                    self.below(here, function)
+                if here == TOP || !self.tells_less(&function, here) {
+                    return self.below(here, function);
+                }
+                match tree.untimed_caller(node) {
+                    Some(caller) if !self.tells_less(&caller, here) => self.below(here, caller),
+                    _ => here,
                 }
             }
             // A wait of the interval's own, outside of every call.

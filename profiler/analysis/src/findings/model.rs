@@ -32,7 +32,8 @@ pub struct Finding {
     pub tail_share: BTreeMap<String, f64>,
     /// Mean time per interval.
     pub mean_ns: f64,
-    /// Mean number of calls of the function per interval.
+    /// Mean number of calls of the function per interval. Where its own call is not timed: of the calls that it makes and
+    /// that are timed.
     pub calls_mean: f64,
     /// The classes of intervals that contain it, most of its time first. Empty without classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

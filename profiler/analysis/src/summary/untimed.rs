@@ -41,7 +41,7 @@ fn hidden(inputs: &Inputs<'_>) -> Vec<Unpatched> {
     let unpatched = probes.filter_map(|&probe| {
         let site = inputs.sites.sites.get(probe as usize)?;
         Some(Unpatched {
-            site: format!("{} at {}", site.callee, site.site),
+            site: format!("{} at {}", site.callee_shown(), site.site),
             reason: reason.clone(),
             hides_time: true,
             probe: Some(probe),
@@ -62,10 +62,10 @@ fn untimed(inputs: &Inputs<'_>, tree: &VarianceTree<'_>) -> Vec<Unpatched> {
         let place = match site.site.as_str() {
             "" => format!(
                 "entry of {} called by {}",
-                site.callee,
+                site.callee_shown(),
                 tree.name(Part::Call(call.caller))
             ),
-            place => format!("{} at {place}", site.callee),
+            place => format!("{} at {place}", site.callee_shown()),
         };
         let caller = || match tree.site(call.caller) {
             Some(caller) => Site::called(caller),

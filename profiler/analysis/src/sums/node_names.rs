@@ -1,12 +1,8 @@
 //! Names of call paths, for people. Identity is a node's number, a probe's id, or a [`Function`].
 
-use std::cell::OnceCell;
-
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use crate::findings::call_path::{CallPath, Step};
 use crate::intervals::classes::ClassTable;
-use crate::sites::{Function, INDIRECT, Site, SiteTable, is_unnamed};
+use crate::sites::{Function, INDIRECT, Site, SiteTable};
 use crate::sums::paths::{PROBES, Paths, ROOT};
 
 /// Names of call paths.
@@ -15,8 +11,6 @@ pub struct NodeNames<'a> {
     pub(super) paths: &'a Paths,
     pub(super) sites: &'a SiteTable,
     classes: Option<&'a ClassTable>,
-    /// Addresses at which several files have a function without a name.
-    repeated: OnceCell<FxHashSet<String>>,
 }
 
 impl<'a> NodeNames<'a> {
@@ -26,7 +20,6 @@ impl<'a> NodeNames<'a> {
             paths,
             sites,
             classes: None,
-            repeated: OnceCell::new(),
         }
     }
 
@@ -46,7 +39,7 @@ impl<'a> NodeNames<'a> {
     /// Name of the function that a probe calls.
     pub fn callee(&self, probe: u32) -> String {
         match self.sites.sites.get(probe as usize) {
-            Some(site) => site.callee.clone(),
+            Some(site) => site.callee_shown(),
             None => format!("probe {probe}"),
         }
     }
@@ -81,7 +74,7 @@ impl<'a> NodeNames<'a> {
     }
 
     /// A node's function. Pointer calls without a known callee are one function for each site. The file is given only
-    /// where the name does not suffice.
+    /// where there is no name.
     pub fn function(&self, node: u32) -> Function {
         let site = self.site(node);
         let by_name = |name| Function { name, file: None };
@@ -89,7 +82,7 @@ impl<'a> NodeNames<'a> {
             Some(site) if site.callee == INDIRECT => {
                 by_name(format!("{INDIRECT} at {}", site.site))
             }
-            Some(site) if self.repeated().contains(site.callee.as_str()) => site.called(),
+            Some(site) if site.callee.starts_with("0x") => site.called(),
             _ => by_name(self.call(node)),
         }
     }
@@ -114,19 +107,5 @@ impl<'a> NodeNames<'a> {
             Some(site) => Step::at(site),
             None => Step::of(self.call(node)),
         }
-    }
-
-    fn repeated(&self) -> &FxHashSet<String> {
-        self.repeated.get_or_init(|| {
-            let mut files: FxHashMap<&str, &str> = FxHashMap::default();
-            let unnamed = self.sites.sites.iter();
-            let unnamed = unnamed.filter(|site| is_unnamed(&site.callee));
-            unnamed
-                .filter_map(|site| {
-                    let (name, file) = (site.callee.as_str(), site.callee_file.as_deref()?);
-                    (*files.entry(name).or_insert(file) != file).then(|| name.to_owned())
-                })
-                .collect()
-        })
     }
 }

@@ -251,6 +251,13 @@ impl<'a> VarianceTree<'a> {
         }
     }
 
+    /// The function that makes a node's call, where its own call is not timed: the node above is of another function.
+    pub(crate) fn untimed_caller(&self, node: u32) -> Option<Function> {
+        let caller = self.names.site(node)?.holder()?;
+        let above = self.names.function(self.paths.get(node).parent);
+        (!caller.may_be(&above)).then_some(caller)
+    }
+
     /// Path from the root: `root > f [f+0x10] > g [g+0x2f]`, `> body of g` after it for a body.
     pub fn path(&self, part: Part) -> String {
         match part {

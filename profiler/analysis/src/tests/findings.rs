@@ -66,6 +66,16 @@ fn a_chain_is_one_finding() {
     assert!(profile.trades.is_empty());
 }
 
+/// The same, but the call of acquire is not timed: its wait is not flush's.
+#[test]
+fn a_wait_is_its_callers_whose_own_call_is_not_timed() {
+    let interval = |wait| vec![call(F, [leaf(SEM, wait)])];
+    let analysis = analysed(&[10, 30, 10, 30].map(interval));
+    let profile = analysis.profile(&sites_of_findings(), &options());
+    assert_eq!(headlines(&profile), ["acquire called by flush"]);
+    near(profile.findings[0].calls_mean, 1.0);
+}
+
 /// flush calls acquire at two sites, which take 10 n and 30 n: one function, whose variance is that of 40 n. As a
 /// factor it is 1, too, and no pair with itself.
 #[test]

@@ -1,10 +1,12 @@
 //! nginx: an event loop a process, each with many requests at once.
 
+use std::collections::BTreeSet;
+
 use evenkeel_symbols::Module;
 use evenkeel_wire::plan::KEY_RETURNED;
 use evenkeel_wire::{Label, Members, Role};
 
-use super::find::{at_function, function, height};
+use super::find::{at_function, callees, function, height};
 use super::preset::{KnownInterval, Preset};
 use crate::interval::{Interval, Meaning};
 
@@ -42,6 +44,9 @@ fn request(module: &Module) -> Result<Interval, String> {
     ] {
         boundaries.extend(at(name, Meaning::of(Role::Work))?);
     }
+    for connect in connects_upstream(module) {
+        boundaries.extend(at_function(module, connect, Meaning::of(Role::Work)));
+    }
     // Called once a request, when its header has been read.
     let header_read = labelled(Role::Work, Label::Request, request_line(module));
     boundaries.extend(at("ngx_http_process_request", header_read)?);
@@ -58,6 +63,22 @@ fn request(module: &Module) -> Result<Interval, String> {
         clients: Vec::new(),
         height: height(module, process) + 1,
     })
+}
+
+/// `ngx_http_upstream_connect` (http/ngx_http_upstream.c), which is static. It is called for the first server, and again for the next one after
+/// a time limit. The mail and stream modules and OCSP have functions that connect, too; `ngx_http_upstream_init` does not lead to them.
+fn connects_upstream(module: &Module) -> Vec<u64> {
+    let known = ["ngx_http_upstream_init", "ngx_event_connect_peer"];
+    let [Ok(init), Ok(peer)] = known.map(|name| function(module, name)) else {
+        return Vec::new();
+    };
+    let mut near = callees(module, init);
+    for one in near.clone() {
+        near.extend(callees(module, one));
+    }
+    let callers = module.callers_of(peer).into_iter();
+    let functions: BTreeSet<u64> = callers.map(|caller| caller.function).collect();
+    functions.intersection(&near).copied().collect()
 }
 
 /// A role of functions that are given a request, with the label that the request has at this offset, if one is known.

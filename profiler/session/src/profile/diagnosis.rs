@@ -12,8 +12,8 @@ use evenkeel_wire::{Control, Frozen, Role};
 
 use super::target::runs_without_agent;
 use super::{Event, IntervalSelector, Observer, Session};
+use crate::ending::Ending;
 use crate::error::Error;
-use crate::launch::Ending;
 use crate::modules::Modules;
 use crate::no_profile::{Hint, Reason};
 

@@ -7,8 +7,8 @@ use evenkeel_analysis::Options;
 use evenkeel_recording::Meta;
 
 use super::{Outcome, Session};
+use crate::ending::Ending;
 use crate::error::Error;
-use crate::launch::Ending;
 use crate::no_profile::Reason;
 
 /// After so long the kernel has written all its records.

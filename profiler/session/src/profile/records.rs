@@ -39,7 +39,7 @@ use kernel::Kernel;
 use sink::RecordSink;
 
 /// Pause between two drains: each wakes a processor that the target may be using. The shorter while rings fill quickly.
-pub const DRAIN_PERIODS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
+const DRAIN_PERIODS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
 /// It is halved when a ring was this full, and grows while all are emptier by a factor of eight.
 const FILL_HIGH_BYTES: u64 = RING_BYTES as u64 / 4;
 

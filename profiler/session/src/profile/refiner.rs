@@ -442,8 +442,8 @@ impl Refiner {
     }
 
     fn note_taken_out(&mut self, id: u32, reason: NotTimed) {
-        let callee = &self.plan.sites.sites[id as usize].callee;
-        let call = self.plan.probe(id).of_callee(callee);
+        let callee = self.plan.sites.sites[id as usize].callee_shown();
+        let call = self.plan.probe(id).of_callee(&callee);
         self.plan.note_unpatched(call, reason, true);
     }
 

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::analysis::Snapshot;
+use evenkeel_analysis::sites::shown;
 
 use super::refiner::{Code, Moment, Refiner};
 use super::{Event, Observer, Planting, Session};
@@ -130,9 +131,9 @@ impl Session<'_> {
     fn named(&mut self, candidate: &Candidate) -> Candidate {
         let mut named = candidate.clone();
         if let Step::Open(function) | Step::DiscoverIn(function) = candidate.step
-            && let Some(name) = self.refiner().1.name_of(function)
+            && let Some(function) = self.refiner().1.named(function)
         {
-            named.name = name;
+            named.name = shown(&function.name, function.file.as_deref());
         }
         named
     }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use evenkeel_analysis::profile::{Bin, Profile, SamplingRule};
 use evenkeel_attach::{namespace, process};
 
+use crate::ending::Ending;
 use crate::error::Error;
-use crate::launch::{CommandLine, Ending};
+use crate::launch::CommandLine;
 use crate::refine::{Candidate, Limits};
 use evenkeel_intervals::presets::{KnownInterval, Preset};
 use evenkeel_intervals::spec::{IntervalSpec, NamedCall};

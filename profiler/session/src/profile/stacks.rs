@@ -37,8 +37,8 @@ pub struct Stacks {
     processes: Processes,
     pub copied: CopiedStacks,
     pub slow: SlowIntervals,
-    /// How long an interval has lasted from which on it is slow, ticks, once enough have ended.
-    slow_from: Option<u64>,
+    /// How long an interval has lasted from which on it is slow, once enough have ended.
+    slow_from: Option<Duration>,
 }
 
 impl Stacks {
@@ -69,14 +69,16 @@ impl Stacks {
     ) {
         if is_time {
             let analysis = records.sink.analysis.as_ref();
-            self.slow_from = analysis.and_then(Analysis::slow_from_ticks);
+            let ticks = analysis.and_then(Analysis::slow_from_ticks);
+            let ns = ticks.map(|ticks| ticks as f64 / records.clock.ticks_per_ns());
+            self.slow_from = ns.map(|ns| Duration::from_nanos(ns as u64));
         }
-        let at_first = SLOW_AT_FIRST.as_nanos() as f64 * records.clock.ticks_per_ns();
-        let bound = self.slow_from.unwrap_or(at_first as u64);
+        let bound = self.slow_from.unwrap_or(SLOW_AT_FIRST);
         let (scope, processes) = (refiner.begin_paths(), &mut self.processes);
+        let (arena, clock) = (&records.arena, &records.clock);
         let polled = self
             .slow
-            .poll(bound, scope, &records.arena, modules, processes);
+            .poll(bound, clock, scope, arena, modules, processes);
         for stack in &polled.ended {
             record(stack, records);
         }

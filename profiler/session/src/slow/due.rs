@@ -58,6 +58,11 @@ impl DueIntervals {
         due
     }
 
+    /// How many intervals stacks were seen of.
+    pub fn intervals_seen(&self) -> u64 {
+        self.intervals
+    }
+
     /// A stack of this interval was seen. The interval's number among those that were looked at, from 0.
     pub fn note_seen(&mut self, due: &Due) -> u64 {
         let known = self.looked_at.get(&due.ring);

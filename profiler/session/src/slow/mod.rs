@@ -1,9 +1,9 @@
 //! Stacks of intervals that are slow already. They are read while the interval lasts, from outside and without stopping
 //! it.
 //!
-//! A thread's ring says when its open interval began. Some tens of times a second, the session checks which intervals
-//! exceed the latency that most of the variance lies above ([`evenkeel_analysis::Analysis::slow_from_ticks`]). It reads
-//! the stacks of the longest ones:
+//! A thread's ring says when its open interval began. The session checks which intervals exceed the latency that most of
+//! the variance lies above ([`evenkeel_analysis::Analysis::slow_from_ticks`]), the more often the shorter that is. It
+//! reads the stacks of the longest ones:
 //!
 //! - The kernel shows a **blocked** thread (`/proc/PID/task/TID/syscall`), and its stack is read (`/proc/PID/mem`). The
 //!   stack is discarded if the thread has moved on since.
@@ -33,9 +33,11 @@ use std::io;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
+use evenkeel_kernel::user_stacks;
 use evenkeel_wire::now_ticks;
 
 use crate::arena::Arena;
+use crate::clock::{TickClock, own_time};
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::processes::Processes;
@@ -46,14 +48,20 @@ pub use paths::{Files, Step};
 use stack_read::{Running, StackRead};
 pub use subject::Subject;
 
-/// Shortest time between two polls.
-const PERIOD: Duration = Duration::from_millis(20);
-/// Looking takes at most one part in this many of the time.
+/// Time between two polls, at least and at most. Within these it is half of the age from which on an interval is slow.
+/// A poll then meets every interval that lasts half as long again.
+const PERIODS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
+/// Stacks of this number of intervals tell where slow ones stand: a share of a half is known to ±6 %. From then on polls
+/// are as far apart as permitted, because each wakes a processor that the target may be using.
+const ENOUGH_INTERVALS: u64 = 64;
+/// Looking takes at most one part in this many of a processor's time.
 const PART_OF_TIME: u32 = 100;
 /// Longest time between two polls: the first look at a program reads its files.
 const REST_MAX: Duration = Duration::from_millis(200);
 /// Threads that are sampled at a time.
 const RUNNING_MAX: usize = 4;
+/// How long a poll waits for the first sample of a running thread: its interval may be over at the next.
+const FIRST_SAMPLE: Duration = Duration::from_nanos(2 * user_stacks::PERIOD_NS);
 
 /// A stack of an interval that is slow already.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +86,8 @@ pub struct SlowIntervals {
     running: Vec<Running>,
     /// When to poll again.
     next: Option<Instant>,
+    /// Processor time since the last poll.
+    spent: Duration,
     refused: Option<Refused>,
 }
 
@@ -111,28 +121,33 @@ impl SlowIntervals {
         }
     }
 
-    /// What was seen since the last call, which should be recent. `bound`: duration, in ticks, from which on an
-    /// interval is slow. `scope`: the functions that a path may begin with.
+    /// What was seen since the last call, which should be recent. `bound`: duration from which on an interval is slow.
+    /// `scope`: the functions that a path may begin with.
     pub fn poll(
         &mut self,
-        bound: u64,
+        bound: Duration,
+        clock: &TickClock,
         scope: &[Location],
         arena: &Arena,
         modules: &mut Modules,
         processes: &mut Processes,
     ) -> Polled {
         let subject = self.subject;
-        let began = Instant::now();
+        let (began, before) = (Instant::now(), own_time());
+        let bound = subject.slow_from(bound);
+        let is_time = self.next.is_none_or(|next| began >= next);
         let mut seen = self.sampled(arena, processes);
-        if self.next.is_none_or(|next| began >= next) {
+        if is_time {
             let open = subject.open(arena, processes);
-            let bound = subject.slow_from(bound);
-            for due in self.due.poll(&open, bound, now_ticks()) {
+            let ticks = bound.as_nanos() as f64 * clock.ticks_per_ns();
+            for due in self.due.poll(&open, ticks as u64, now_ticks()) {
                 self.expect(&due, arena);
                 seen.extend(self.look(due, arena, processes));
             }
-            let rest = (PART_OF_TIME * began.elapsed()).min(REST_MAX);
-            self.next = Some(began + PERIOD.max(rest));
+            if !self.running.is_empty() {
+                std::thread::sleep(FIRST_SAMPLE);
+                seen.extend(self.sampled(arena, processes));
+            }
         }
         let mut polled = Polled::default();
         for (due, calls, holder) in seen {
@@ -159,6 +174,11 @@ impl SlowIntervals {
         if self.held.are_mostly_left() {
             polled.promising.clone_from(&polled.ended);
         }
+        self.spent += own_time().saturating_sub(before);
+        if is_time {
+            let rest = (PART_OF_TIME * std::mem::take(&mut self.spent)).min(REST_MAX);
+            self.next = Some(began + period(bound, self.due.intervals_seen()).max(rest));
+        }
         polled
     }
 
@@ -169,9 +189,14 @@ impl SlowIntervals {
         rest
     }
 
-    /// Whether a thread is being sampled, so that a stack may arrive soon.
-    pub fn is_sampling(&self) -> bool {
-        !self.running.is_empty()
+    /// How long to wait before the next call of [`SlowIntervals::poll`].
+    pub fn pause(&self) -> Duration {
+        match self.running.is_empty() {
+            true => self.next.map_or(Duration::ZERO, |next| {
+                next.saturating_duration_since(Instant::now())
+            }),
+            false => PERIODS[0], // a sample may arrive soon
+        }
     }
 
     /// The reason why stacks of a process could not be seen.
@@ -231,8 +256,31 @@ impl SlowIntervals {
     }
 }
 
+/// Time between two polls, where an interval is slow from `bound` on, and stacks of `seen` were seen.
+fn period(bound: Duration, seen: u64) -> Duration {
+    match seen < ENOUGH_INTERVALS {
+        true => (bound / 2).clamp(PERIODS[0], PERIODS[1]),
+        false => PERIODS[1],
+    }
+}
+
 /// Process and thread of a ring.
 fn owner(arena: &Arena, ring: usize) -> (u32, u32) {
     let ring = arena.ring(ring);
     (ring.pid.load(Relaxed), ring.tid.load(Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slow from 10 ms on: a poll every 5 ms meets what lasts 15 ms. Some polls are always made, and not too many.
+    #[test]
+    fn polls_are_as_close_as_slow_intervals_are_short() {
+        let ms = Duration::from_millis;
+        let bounds = [ms(0), ms(1), ms(10), ms(40), ms(1_000)];
+        let periods = |seen| bounds.map(|bound| period(bound, seen));
+        assert_eq!(periods(63), [ms(2), ms(2), ms(5), ms(20), ms(20)]);
+        assert_eq!(periods(64), [ms(20); 5]);
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
-use evenkeel_analysis::sites::IN_FILE;
+use evenkeel_analysis::sites::{IN_FILE, shown};
 use evenkeel_attach::{Calls, CodeAddress, CodeFile, is_agent};
 use evenkeel_symbols::{Callee, Site, demangle, unversioned};
 
@@ -97,7 +97,9 @@ impl Files {
         let function = self.function(call, arena, modules);
         let named = function.and_then(|function| {
             let module = modules.get(arena, function.module).ok()?;
-            Some(module.name(function.address))
+            let name = module.name(function.address);
+            let library = Modules::library(arena, function.module);
+            Some(shown(&name, Some(&library)))
         });
         // Of several names at an address, the one that is called, and timed: a library's function whose name only its
         // callers know.

@@ -4,6 +4,7 @@
 //! below it. The outermost call in flight says when a stretch began.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use evenkeel_attach::Stacks;
 use evenkeel_wire::RingState;
@@ -17,7 +18,7 @@ use crate::location::Location;
 use crate::processes::Processes;
 
 /// A stretch that has this part of a slow interval's latency is looked at: an interval may have several.
-const STRETCH_PART: u64 = 10;
+const STRETCH_PART: u32 = 10;
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub enum Subject {
 
 impl Subject {
     /// How long it has lasted from which on it is looked at, where an interval is slow from `bound` on.
-    pub(super) fn slow_from(self, bound: u64) -> u64 {
+    pub(super) fn slow_from(self, bound: Duration) -> Duration {
         match self {
             Subject::Intervals => bound,
             Subject::Stretches => bound / STRETCH_PART,

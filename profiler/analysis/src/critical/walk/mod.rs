@@ -11,7 +11,8 @@
 //!                     ended by nobody seen:  [t0, t1] to the wait
 //! a task taken up     [enqueued, taken up] queued; the cursor goes on at whoever enqueued it
 //! a turn to another   the interval's thread does something else, back to where the interval's last segment ended, on
-//! interval            whichever thread that was; the cursor goes on there
+//! interval            whichever thread that was; the cursor goes on there. While an event loop sleeps there, the interval
+//!                     waits for what ends the last of these sleeps
 //! ```
 //! Each point in time is spent once, so the parts add up to the latency exactly.
 //!
@@ -29,6 +30,7 @@ mod moves;
 mod time;
 mod waits;
 
+use evenkeel_wire::Object;
 use rustc_hash::FxHashSet;
 
 use super::cursor::{Cursor, CursorRole, Ending, Item, Moment};
@@ -58,6 +60,8 @@ pub struct Walk<'a> {
     now: u64,
     steps: u32,
     hops: usize,
+    /// What ended the last wait of an event loop between the interval's two segments that the walk is at, and its waker if that is known.
+    awaited: Option<(Object, Option<Ending>)>,
     /// Calls that the path met in parts, by place, thread and start.
     parts: FxHashSet<(Place, u64, u64)>,
 }
@@ -93,6 +97,7 @@ impl<'a> Walk<'a> {
             now: subject.end,
             steps: 0,
             hops: 0,
+            awaited: None,
             parts: FxHashSet::default(),
         };
         let first = walk.own_cursor()?;

@@ -99,6 +99,10 @@ impl<'a> Walk<'a> {
                     .keyed
                     .last_segment(key, cursor.thread, begin, until);
                 cursor.role = CursorRole::Gap;
+                // Its earlier waits are others than that before its next segment.
+                cursor.continued = None;
+                cursor.polled = None;
+                self.awaited = None;
                 cursor.lower = last.map_or(begin, |segment| segment.end);
                 self.rebase(cursor);
             }

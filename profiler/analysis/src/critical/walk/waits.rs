@@ -34,6 +34,10 @@ impl<'a> Walk<'a> {
             return;
         };
         let mut met = self.met(cursor, object, &time, objects);
+        let awaits = cursor.role == CursorRole::Gap && is_event_loop(&object);
+        if awaits {
+            met = self.awaited(met, time.end);
+        }
         if met.endings == [None; 2] {
             if cursor.past.spans.never_blocked(time.start, time.end) {
                 return; // the call could have waited and had no need to: its time is that of running
@@ -54,7 +58,11 @@ impl<'a> Walk<'a> {
             let time = time.start.max(cursor.lower)..until;
             self.see_wait(cursor, met.object, met.release, time);
         }
-        self.push_wait(cursor, state, time, met.endings);
+        let above = match awaits {
+            true => self.root,
+            false => cursor.innermost(),
+        };
+        self.push_wait(cursor, state, time, met.endings, above);
     }
 
     /// A wait with its wakers. A timer or a signal may wake a thread early, so that it waits again for the same object.
@@ -110,6 +118,20 @@ impl<'a> Walk<'a> {
         met
     }
 
+    /// An event loop's wait between two segments of the interval, as the interval's own: it does not wait for its turn while
+    /// nobody has one. What ended the last of these waits is what the interval has waited for in all of them.
+    fn awaited(&mut self, met: Met, end: u64) -> Met {
+        let (object, release) = *self.awaited.get_or_insert((met.object, met.release));
+        if release == met.release {
+            return Met { object, ..met };
+        }
+        Met {
+            object,
+            endings: [None, release.map(|release| release.seen_at(end))],
+            release,
+        }
+    }
+
     /// Enters the wait in which a thread is at a time that has no mark: the wait's mark comes later.
     fn enter_wait(&mut self, cursor: &mut Cursor<'a>) {
         let timeline = cursor.timeline();
@@ -136,7 +158,8 @@ impl<'a> Walk<'a> {
         if met.release.is_none() && !matches!(state, State::Idle { .. }) {
             return;
         }
-        self.push_wait(cursor, state, time, met.endings);
+        let above = cursor.innermost();
+        self.push_wait(cursor, state, time, met.endings, above);
     }
 
     /// The thread is in this wait from here back to its start.
@@ -146,9 +169,10 @@ impl<'a> Walk<'a> {
         state: State,
         time: Range<u64>,
         endings: Endings,
+        above: Place,
     ) {
         self.see_client_wait(cursor, state, &time);
-        let place = self.state(cursor.innermost(), state);
+        let place = self.state(above, state);
         cursor.frames.push(Enclosure {
             start: time.start,
             what: Enclosing::Wait(state, endings),
@@ -336,6 +360,11 @@ struct Met {
     endings: Endings,
     /// The wake that ended it, or the last of the waits that continue it.
     release: Option<Ending>,
+}
+
+/// Whether a thread waits for whatever comes, as an event loop does.
+fn is_event_loop(object: &Object) -> bool {
+    object.kind == ObjectKind::Poll || is_poll_that_timed_out(object)
 }
 
 fn is_of_bytes(kind: ObjectKind) -> bool {

@@ -1,6 +1,7 @@
 //! Intervals that move between threads, queues, pools and event loops.
 
 use evenkeel_wire::ObjectKind;
+use evenkeel_wire::waits::POLL_LIMIT;
 
 use super::super::trace::options;
 use super::streams::*;
@@ -146,8 +147,8 @@ fn a_task_that_spawns_tasks() {
 
 /// An event loop (in g since 900) serves two connections. A begins at 1000 and runs f until 1010. B begins and runs h
 /// 1010-1040. The loop then waits for events 1040-1060, and serves no connection until 1065. A runs f again, 1065-1080,
-/// and ends at 1080. A: own f 10 + 15. In its other time: B's h 1010-1040 = 30, g without an interval 5, and the wait
-/// 20, unexplained.
+/// and ends at 1080. A: own f 10 + 15. In its other time: B's h 1010-1040 = 30, and g without an interval 5. While the
+/// loop waits, 20, nobody has a turn: A waits for its own event.
 #[test]
 fn an_event_loop_with_interleaved_intervals() {
     let event_loop = stream()
@@ -168,14 +169,39 @@ fn an_event_loop_with_interleaved_intervals() {
             ("g > f", 25),
             (&format!("{turn} > other interval: b > g > h"), 30),
             (&format!("{turn} > g"), 5),
-            (
-                &format!("{turn} > g > waits: any of several descriptors"),
-                20,
-            ),
+            ("waits: any of several descriptors", 20),
         ],
     );
     // f is called twice. The path leaves g and comes back to it, which makes no second call of it.
     assert_eq!([calls(&profile, "g"), calls(&profile, "g > f")], [1.0, 2.0]);
+}
+
+/// A begins at 1000, and sends something until 1010. Events of others come at 1030 and 1050, and are served for 5 each. At 1080 A's time
+/// limit ends. A has waited for that since 1030, 15 + 25, and not for the others' events. Then it asks another server, 1080-1090, whose
+/// answer comes at 1095. Before 1030 the loop still serves A, so that its sleep, 20, waits for what ended it.
+#[test]
+fn an_event_loop_that_sleeps_waits_for_what_ends_its_last_sleep() {
+    let event_loop = stream()
+        .begin_keyed(1000, 1, "a")
+        .call(1000, 1010, F)
+        .wait(1010, 1030, ObjectKind::Poll, 9)
+        .work(1030, 2)
+        .work(1035, 0)
+        .wait(1035, 1050, ObjectKind::Poll, 9)
+        .work(1050, 2)
+        .work(1055, 0)
+        .wait(1055, 1080, ObjectKind::Timer, POLL_LIMIT)
+        .work(1080, 1)
+        .call(1080, 1090, F)
+        .wait(1090, 1095, ObjectKind::Poll, 8)
+        .end_keyed(1100, 1, &[]);
+    let spent = spent(&profile_of(&[event_loop]));
+    assert_eq!(spent.get("waits: timer"), Some(&40), "{spent:?}");
+    assert_eq!(
+        spent.get("waits: any of several descriptors"),
+        Some(&25),
+        "{spent:?}"
+    );
 }
 
 /// The interval moves from thread 1 to thread 2 and back, without a recorded queue. Each gap belongs to the thread that

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc as Shared;
 
+use evenkeel_analysis::sites::Function;
 use evenkeel_symbols::{LoadError, Module};
 
 use crate::arena::Arena;
@@ -20,9 +21,12 @@ impl Code<'_> {
         self.modules.get(self.arena, index)
     }
 
-    pub(in crate::profile) fn name_of(&mut self, function: Location) -> Option<String> {
+    pub(in crate::profile) fn named(&mut self, function: Location) -> Option<Function> {
         let module = self.module(function.module).ok()?;
-        Some(module.name(function.address))
+        Some(Function {
+            name: module.name(function.address),
+            file: Some(Modules::library(self.arena, function.module)),
+        })
     }
 
     /// Where the loader finds an import's definition, of the functions that may be opened.

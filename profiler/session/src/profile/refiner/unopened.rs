@@ -13,7 +13,6 @@ use super::{Code, Refiner};
 use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::file_name;
 use crate::refine::known::{Calls, Pointers};
 use evenkeel_intervals::calling_back;
 
@@ -105,10 +104,10 @@ impl Refiner {
         let callee = |id: u32| self.plan.sites.sites[id as usize].callee.clone();
         let callee = probe.map(callee);
         callees.iter().find_map(|&function| {
-            let name = code.name_of(function)?;
-            let file = Some(file_name(code.arena, function.module));
-            let is_another = callee.as_ref().is_some_and(|callee| *callee != name);
-            let function = Function { name, file };
+            let function = code.named(function)?;
+            let is_another = callee
+                .as_ref()
+                .is_some_and(|callee| *callee != function.name);
             let (calls, reason) = refused.get(&function)?;
             Some(NotSplit::Refused {
                 calls: *calls,

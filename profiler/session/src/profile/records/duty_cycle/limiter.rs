@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use evenkeel_analysis::profile::SamplingRule;
 use evenkeel_analysis::sums::self_cost::Measured;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::Work;
 use super::policy::{
     COST_SECONDS, DRAINING_MIN, GROWTH_MAX, LIMIT_PERIOD, PAIRS_ENOUGH, RECORDED_MIN, SPENT_PART,
     SURE_ERRORS,
 };
+use crate::clock::own_time;
 use crate::spare::SpareTime;
 
 /// Steps of the fraction.
@@ -153,9 +153,9 @@ impl OverheadLimiter {
 
     /// Runs a drain and measures its processor time.
     pub fn measure<T>(&mut self, drain: impl FnOnce() -> T) -> T {
-        let before = thread_time();
+        let before = own_time();
         let result = drain();
-        self.draining += thread_time().saturating_sub(before);
+        self.draining += own_time().saturating_sub(before);
         result
     }
 
@@ -264,12 +264,6 @@ impl OverheadLimiter {
         let wanted = self.lately.recorded * allowed / cost.max(1e-9);
         wanted.min(GROWTH_MAX * self.recorded)
     }
-}
-
-/// Processor time of the calling thread.
-fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[cfg(test)]

@@ -51,10 +51,14 @@ pub(super) const PROBED_FIRST: Duration = Duration::from_secs(1);
 /// Mean time between two such windows where threads are followed. Guess:
 /// `what_recording_costs_is_measured_now_and_then`.
 pub(super) const BETWEEN_BYPASSES: Duration = Duration::from_secs(2);
+/// It is as many times as long as the ends of open intervals were awaited, at least. Guess:
+/// `what_takes_long_to_await_is_awaited_rarely`.
+pub(super) const AWAITING_TIMES: u32 = 10;
 
 // Sampling windows, where threads are followed.
 
-/// Mean length of a window. Guess: `windows_close_for_what_was_spent`.
+/// Mean time after which a window's cost is looked at, and after which it closes if it has spent too much. Guess:
+/// `windows_close_for_what_was_spent`.
 pub(super) const OPEN: Duration = Duration::from_millis(150);
 /// Time between the start of recording and a window's first interval. Measured: `windows_close_for_what_was_spent`.
 pub(super) const AHEAD: Duration = Duration::from_millis(15);

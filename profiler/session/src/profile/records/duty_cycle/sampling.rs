@@ -1,7 +1,7 @@
 //! Sampling windows, where threads are followed: everything is recorded in them, and nothing between them.
 //!
-//! A sample of intervals would lack those that others wait for. So within a window everything is recorded. After it
-//! no further intervals are recorded, but the open ones are followed to their ends. Then, until the budget has
+//! A sample of intervals would lack those that others wait for. So within a window everything is recorded. A window lasts
+//! as long as the budget. Then it takes in no further intervals, and follows its last ones to their ends. Until the budget has
 //! recovered, intervals are only counted. The lengths vary at random, in step with nothing periodic.
 //!
 //! Some intervals never end: a request that is rejected, a task that nobody takes up. A window that has been closing
@@ -11,13 +11,16 @@
 //! recording begins a little before the first interval is: what it waits for is then known from the start.
 //!
 //! Every two seconds or so, when the open intervals have ended, intervals are timed for a moment without anything
-//! inside of them. That measures the cost of recording, as by [`super::bypass`].
+//! inside of them. That measures the cost of recording, as by [`super::bypass`]. Where the ends of intervals are awaited for long,
+//! it is done more rarely.
 
 use std::time::{Duration, Instant};
 
 use evenkeel_wire::Mode;
 
-use super::policy::{AHEAD, BETWEEN_BYPASSES, BYPASSED, CLOSED_MAX, CLOSING_MAX, OPEN, SETTLING};
+use super::policy::{
+    AHEAD, AWAITING_TIMES, BETWEEN_BYPASSES, BYPASSED, CLOSED_MAX, CLOSING_MAX, OPEN, SETTLING,
+};
 
 /// All intervals, in 1/65536.
 const ALL: u32 = 65536;
@@ -40,10 +43,13 @@ enum State {
 #[derive(Debug)]
 pub struct SamplingWindows {
     state: State,
-    opened: Instant,
     until: Instant,
-    /// Length of the window that has closed.
-    was_open: Duration,
+    /// When the cost was asked for last.
+    asked: Instant,
+    /// Seconds by which the window has spent more than the budget.
+    owed: f64,
+    /// When the window took in no further intervals.
+    closing: Instant,
     bypass_next: Instant,
     /// Open intervals whose ends are not awaited any more.
     given_up: u64,
@@ -55,9 +61,10 @@ impl SamplingWindows {
         let now = Instant::now();
         SamplingWindows {
             state: State::Open,
-            opened: now,
             until: now + OPEN,
-            was_open: Duration::ZERO,
+            asked: now,
+            owed: 0.0,
+            closing: now,
             bypass_next: now + BETWEEN_BYPASSES,
             given_up: 0,
         }
@@ -81,15 +88,22 @@ impl SamplingWindows {
         }
         match self.state {
             State::Open if now >= self.until => {
-                self.state = State::Closing;
-                self.until = now + SETTLING;
+                self.owe(now, excess());
+                if self.owed > 0.0 || now >= self.bypass_next {
+                    self.state = State::Closing;
+                    self.closing = now;
+                    self.until = now + SETTLING;
+                } else {
+                    self.owed = 0.0;
+                    self.until = now + OPEN.mul_f64(vary);
+                }
             }
             State::Closing if in_flight <= self.given_up && now >= self.until => {
-                self.was_open = now.duration_since(self.opened);
                 if now >= self.bypass_next {
                     self.state = State::Bypassed;
                     self.until = now + BYPASSED.mul_f64(vary);
-                    self.bypass_next = self.until + BETWEEN_BYPASSES.mul_f64(vary);
+                    let awaited = AWAITING_TIMES * now.duration_since(self.closing);
+                    self.bypass_next = self.until + BETWEEN_BYPASSES.max(awaited).mul_f64(vary);
                 } else {
                     self.close(now, vary, excess());
                 }
@@ -98,8 +112,8 @@ impl SamplingWindows {
             State::Closed if now >= self.until => {
                 // What was spent while closed is not the next window's.
                 excess();
+                self.asked = now;
                 self.state = State::Opening;
-                self.opened = now;
                 self.until = now + AHEAD;
             }
             State::Opening if now >= self.until => {
@@ -116,17 +130,23 @@ impl SamplingWindows {
         }
     }
 
-    /// After a window: nothing is recorded for as long as it takes to make up for `excess` times the budget.
+    /// Takes in what was spent since the last time: `excess` times the budget.
+    fn owe(&mut self, now: Instant, excess: f64) {
+        self.owed += (excess - 1.0) * now.duration_since(self.asked).as_secs_f64();
+        self.asked = now;
+    }
+
+    /// After a window: nothing is recorded until its excess over the budget is made up for.
     fn close(&mut self, now: Instant, vary: f64, excess: f64) {
-        let closed = self.was_open.mul_f64((excess - 1.0).clamp(0.0, 1e3));
-        let closed = closed.min(CLOSED_MAX);
+        self.owe(now, excess);
+        let closed = std::mem::take(&mut self.owed).clamp(0.0, CLOSED_MAX.as_secs_f64());
+        let closed = Duration::from_secs_f64(closed);
         let (state, length) = match (closed.is_zero(), self.state) {
             (false, _) => (State::Closed, closed.mul_f64(vary)),
             (true, State::Bypassed) => (State::Opening, AHEAD),
             (true, _) => (State::Open, OPEN.mul_f64(vary)),
         };
         self.state = state;
-        self.opened = now;
         self.until = now + length;
     }
 }
@@ -134,6 +154,16 @@ impl SamplingWindows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Windows that spend half of the budget: what they do at a time in milliseconds, with so many intervals open.
+    fn within_the_budget() -> impl FnMut(u64, u64) -> (Mode, u32) {
+        let mut windows = SamplingWindows::new();
+        let start = windows.asked;
+        move |ms, in_flight| {
+            let now = start + Duration::from_millis(ms);
+            windows.turn(now, u32::MAX / 2, in_flight, || 0.5)
+        }
+    }
 
     /// Three times the budget: twice as long closed as open, the ends of open intervals awaited.
     #[test]
@@ -192,12 +222,7 @@ mod tests {
     /// the next.
     #[test]
     fn what_recording_costs_is_measured_now_and_then() {
-        let mut windows = SamplingWindows::new();
-        let start = windows.opened;
-        let half = u32::MAX / 2;
-        let mut at = |ms, in_flight| {
-            windows.turn(start + Duration::from_millis(ms), half, in_flight, || 0.5)
-        };
+        let mut at = within_the_budget();
         assert_eq!(at(2000, 3), (Mode::Record, ALL));
         assert_eq!(at(2001, 3), (Mode::Record, ALL), "open ones are awaited");
         assert_eq!(
@@ -209,16 +234,29 @@ mod tests {
         assert_eq!(at(2060, 4), (Mode::IntervalsOnly, 0));
         assert_eq!(at(2080, 4), (Mode::Record, ALL));
         assert_eq!(at(2100, 4), (Mode::Record, 0));
-        assert_eq!(at(2300, 0), (Mode::Record, ALL));
-        assert_eq!(at(2310, 0), (Mode::Record, 0), "not soon again");
+        assert_eq!(at(2300, 0), (Mode::Record, 0), "not soon again");
+    }
+
+    /// Intervals of a second are awaited for as long: not every two seconds.
+    #[test]
+    fn what_takes_long_to_await_is_awaited_rarely() {
+        let mut at = within_the_budget();
+        assert_eq!(at(2000, 3), (Mode::Record, ALL));
+        assert_eq!(at(3000, 0), (Mode::IntervalsOnly, 0));
+        assert_eq!(at(3060, 0), (Mode::Record, ALL));
+        for ms in (3100..13_000).step_by(10) {
+            assert_eq!(at(ms, 3), (Mode::Record, 0), "{ms}");
+        }
+        assert_eq!(at(13_300, 3), (Mode::Record, ALL));
     }
 
     #[test]
     fn within_the_budget_it_stays_open() {
         let start = Instant::now();
         let mut windows = SamplingWindows::new();
-        let mut at = |ms| windows.turn(start + Duration::from_millis(ms), 0, 0, || 0.5);
-        assert_eq!(at(200), (Mode::Record, ALL));
-        assert_eq!(at(210), (Mode::Record, 0));
+        let mut at = |ms| windows.turn(start + Duration::from_millis(ms), 0, 1, || 0.5);
+        for ms in (200..2000).step_by(10) {
+            assert_eq!(at(ms), (Mode::Record, 0), "{ms}");
+        }
     }
 }
