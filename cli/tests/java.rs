@@ -21,40 +21,24 @@ const STAGES: [&str; 5] = [
     "locked",
 ];
 
-/// Sums over intervals: their number, latencies and squares of latencies.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    latency: i128,
-    square: i128,
-}
-
-/// The intervals that a profile rests on: those in a row, as many as it has, with its mean latency and deviation. A round is no more
-/// than a part of a run, and outliers of another part belong to other stages.
+/// The program's own measurement of the time in which a profile's rounds were recorded. Rounds follow each other, and the last one ends with
+/// the program. In between are intervals that were recorded without their calls, to measure what probes cost: a part of every
+/// round, which is not in the profile.
 fn profiled<'a>(all: &'a [[i64; 5]], profile: &Value) -> &'a [[i64; 5]] {
-    let number = |name: &str| profile[name].as_f64().expect("a number");
-    let count = profile["intervals"].as_u64().expect("a number") as usize;
-    assert!(0 < count && count <= all.len(), "{count} of {}", all.len());
-    let mut until = vec![Sums::default()];
-    for stages in all {
-        let latency = i128::from(stages.iter().sum::<i64>());
-        let last = until[until.len() - 1];
-        until.push(Sums {
-            latency: last.latency + latency,
-            square: last.square + latency * latency,
-        });
-    }
-    let (mean, sd) = (number("mean_ns"), number("sd_ns"));
-    let distance = |&first: &usize| {
-        let (begin, end) = (until[first], until[first + count]);
-        let n = count as f64;
-        let own = (end.latency - begin.latency) as f64 / n;
-        let own_sd = ((end.square - begin.square) as f64 / n - own * own).sqrt();
-        (own - mean).abs() / mean + (own_sd - sd).abs() / sd
+    let number = |value: &Value| value.as_u64().expect("a number") as usize;
+    let rounds = profile["rounds"].as_array().expect("a list").iter();
+    let rounds: Vec<usize> = rounds.map(|round| number(&round["intervals"])).collect();
+    let together = profile["rounds_together"].as_array();
+    let [first, last] = match together.map(Vec::as_slice) {
+        Some([first, .., last]) => [first, last].map(number),
+        _ => [number(&profile["round"]); 2],
     };
-    let firsts = 0..=all.len() - count;
-    let best = firsts.min_by(|a, b| distance(a).total_cmp(&distance(b)));
-    let first = best.expect("there is one");
-    &all[first..first + count]
+    let seen = number(&profile["intervals_seen"]) - number(&profile["discarded"]);
+    let took = |some: &[usize]| seen * some.iter().sum::<usize>() / rounds.iter().sum::<usize>();
+    let end = all.len() - took(&rounds[last..]);
+    let begin = end.saturating_sub(took(&rounds[first - 1..last]));
+    assert!(begin < end, "{rounds:?} of {}", all.len());
+    &all[begin..end]
 }
 
 /// Cov(stage, latency) / Var(latency).

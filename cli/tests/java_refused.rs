@@ -40,6 +40,20 @@ fn unprofilable_methods_are_refused_with_a_remedy() {
     }
 }
 
+/// Whatever the session was at when the JVM ended.
+#[test]
+fn a_command_that_ends_at_once_is_told_by_its_exit_code() {
+    for jdk in jdks() {
+        let place = compiled(&jdk);
+        for (argument, code) in [("-version", 0), ("NoSuchClass", 1)] {
+            let mut command = place.evenkeel(["profile", "--interval", INTERVAL, "--"]);
+            command.arg(jdk.join("bin/java")).arg(argument);
+            let said = format!("the command ended with exit code {code} before");
+            finish(command.spawn().unwrap()).ended(2).said(&[&said]);
+        }
+    }
+}
+
 /// Options with which a JVM takes no agents while it runs.
 const FORBIDDING: [&str; 2] = [
     "-XX:+DisableAttachMechanism",

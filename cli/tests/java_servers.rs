@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -47,9 +47,19 @@ impl Case {
         newest: None,
     };
 
-    fn runs_on(&self, jdk: &Path) -> bool {
-        self.newest
-            .is_none_or(|newest| version(jdk).is_some_and(|version| version <= newest))
+    /// The JDKs that it is tried on: the newest that it runs on, or all of them if `EVERY_JDK` is set, as `make test-jvm`
+    /// does.
+    fn jdks(&self) -> Vec<PathBuf> {
+        let mut jdks = jdks();
+        jdks.retain(|jdk| {
+            self.newest
+                .is_none_or(|newest| version(jdk).is_some_and(|version| version <= newest))
+        });
+        jdks.sort_by_key(|jdk| version(jdk));
+        match std::env::var_os("EVERY_JDK") {
+            Some(_) => jdks,
+            None => jdks.pop().into_iter().collect(),
+        }
     }
 
     /// Whether a finding names the cause.
@@ -70,7 +80,7 @@ fn finds(case: &Case) {
         );
         return;
     };
-    for jdk in jdks().into_iter().filter(|jdk| case.runs_on(jdk)) {
+    for jdk in case.jdks() {
         let place = Place::new();
         compile_with(&place, &jdk, &format!("{}.java", case.program), &jars);
         let mut command = place.evenkeel(["profile", "--waits", "--preset", case.preset]);

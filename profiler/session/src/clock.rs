@@ -1,8 +1,9 @@
-//! The target's clock: how long a tick is.
+//! Clocks: how long a tick of the target's is, and the processor time of a thread.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use evenkeel_wire::now_ticks;
+use rustix::time::{ClockId, clock_gettime};
 
 use evenkeel_recording::Started;
 
@@ -10,6 +11,12 @@ use evenkeel_recording::Started;
 pub fn unix_ns(time: SystemTime) -> u64 {
     let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Processor time of this thread.
+pub fn own_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 /// Relates ticks to time.
@@ -30,7 +37,7 @@ impl TickClock {
             wall: SystemTime::now(),
             first_per_ns: 0.0,
         };
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
         clock.first_per_ns = clock.measure();
         clock
     }

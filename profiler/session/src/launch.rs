@@ -12,6 +12,7 @@ use evenkeel_wire::ARENA_VARIABLE;
 
 use crate::agent::Agent;
 use crate::arena::Arena;
+use crate::ending::Ending;
 use crate::error::Error;
 use stopping::Stopping;
 pub(crate) use stopping::children;
@@ -47,36 +48,6 @@ impl std::fmt::Display for CommandLine {
 pub struct Target {
     child: Child,
     status: Option<ExitStatus>,
-}
-
-/// The end of the command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// By itself, with this code.
-    Exited(i32),
-    /// By a signal of somebody else's.
-    Killed(i32),
-    /// Because the session asked it to, cleanly or not.
-    Stopped,
-    /// It continues to run.
-    Kept,
-    /// It ended by itself; how, only its parent knows.
-    Gone,
-}
-
-impl Ending {
-    /// The same after a run that the user may have ended.
-    pub(crate) fn after(self, interrupted: bool) -> Ending {
-        match self {
-            // A terminal sends Ctrl-C to the command, too, which may be faster than we are.
-            Ending::Exited(_) | Ending::Killed(libc::SIGINT | libc::SIGTERM | libc::SIGHUP)
-                if interrupted =>
-            {
-                Ending::Stopped
-            }
-            ending => ending,
-        }
-    }
 }
 
 /// The file that `command` names, as a shell would find it.

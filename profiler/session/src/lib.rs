@@ -8,6 +8,7 @@
 //! agent          where the agent is: beside this program or carried in it (carried)
 //! arena          the shared memory
 //! spare          the part of the session's time that others miss
+//! ending         how a command ended
 //! lease          until when the target takes the session for alive
 //! modules        ELF files that agents announce, and the verdict on them
 //! plan           probes: planting, taking out, ids, the table of sites
@@ -28,6 +29,7 @@ mod attached;
 pub mod carried;
 pub mod clock;
 pub mod drain;
+pub mod ending;
 mod error;
 pub mod java;
 mod keys;

@@ -65,7 +65,7 @@ pub enum Reason {
     },
     /// No library of this name was loaded.
     #[error(
-        "no library {library} was loaded by the {processes} processes with the agent. Check its name with ldd or /proc/PID/maps"
+        "no library {library} was loaded (processes with the agent: {processes}). Check its name with ldd or /proc/PID/maps"
     )]
     NoLibrary {
         /// As asked for.

@@ -19,7 +19,7 @@ use evenkeel_wire::{Displaced, Form, Operand, Probe, Role, Wanted};
 
 use crate::arena::Arena;
 use crate::location::Location;
-pub(crate) use described::{file_name, qualified};
+pub(crate) use described::qualified;
 use evenkeel_intervals::calling_back;
 use evenkeel_intervals::interval::{Boundary, Meaning, Place};
 pub use not_hooked::NotHooked;

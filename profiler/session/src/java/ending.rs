@@ -12,8 +12,8 @@ use evenkeel_recording::Meta;
 
 use super::problem::Problem;
 use super::session::{JvmTarget, Session};
+use crate::ending::Ending;
 use crate::error::Error;
-use crate::launch::Ending;
 use crate::profile::Outcome;
 use crate::profile::facts::{machine, sampling};
 use crate::profile::warnings::of_agent;

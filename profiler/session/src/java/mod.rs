@@ -65,6 +65,7 @@ pub fn profile(
     match ran {
         Ok(()) => session.finish(interrupted),
         Err(error) => {
+            let error = session.ended_first(error);
             session.leave();
             session.stop();
             Err(error)

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::ending::Ending;
+
 /// Why methods of Java are not profiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
@@ -31,6 +33,8 @@ pub enum Problem {
     Setting(&'static str),
     /// No JVM appeared below the command.
     NoJvm,
+    /// The command ended before its JVM was profiled.
+    Ended(Option<Ending>),
     /// Several JVMs descend from the process.
     Several(Vec<i32>),
     /// The JVM has not loaded the class.
@@ -112,6 +116,17 @@ impl fmt::Display for Problem {
             Problem::NoJvm => f.write_str(
                 "no Java virtual machine appeared below the command; start it plain, and attach to it (evenkeel attach PID)",
             ),
+            Problem::Ended(ending) => {
+                let how = match ending {
+                    Some(Ending::Exited(code)) => format!("ended with exit code {code}"),
+                    Some(Ending::Killed(signal)) => format!("was killed by signal {signal}"),
+                    _ => "ended".to_owned(),
+                };
+                write!(
+                    f,
+                    "the command {how} before its Java virtual machine could be profiled: see what it printed. If it has left a server in the background, attach to that (evenkeel attach PID)"
+                )
+            }
             Problem::Several(pids) => {
                 let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
                 write!(

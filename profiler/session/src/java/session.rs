@@ -18,8 +18,9 @@ use super::plan::Plan;
 use super::problem::Problem;
 use super::search::{self, BATCHES_MAX};
 use super::stacks::{Method, Stacks};
+use crate::ending::Ending;
 use crate::error::Error;
-use crate::launch::{self, Ending};
+use crate::launch;
 use crate::profile::records::Records;
 use crate::profile::run::Run;
 use crate::profile::{Event, Observer, Settings};
@@ -30,7 +31,7 @@ const LOOK_FIRST: Duration = Duration::from_millis(1500);
 /// How long one is at most.
 const LOOK_LAST: Duration = Duration::from_secs(10);
 
-/// Time in which a JVM that has broken off a conversation, because it ends, has ended.
+/// Time in which a JVM that cannot be talked with, because it ends, has ended.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// What is profiled.
@@ -161,8 +162,8 @@ impl<'a> Session<'a> {
                 if Instant::now() >= self.next_look {
                     let looked = self.look_at(interrupted, observer);
                     match looked {
-                        // It may have ended in the middle of a conversation.
-                        Err(Error::Java(Problem::Broken(_))) if self.ends_soon() => return Ok(()),
+                        // It may have ended before a conversation, or in the middle of one.
+                        Err(_) if self.ends_soon() => return Ok(()),
                         looked => looked?,
                     }
                 }
@@ -291,6 +292,19 @@ impl<'a> Session<'a> {
             std::thread::sleep(self.records.period);
         }
         !self.is_running()
+    }
+
+    /// The error of a conversation that broke off; the command's end in its place, if it has ended.
+    pub(super) fn ended_first(&mut self, error: Error) -> Error {
+        let broke_off = matches!(
+            error,
+            Error::Java(Problem::Gone | Problem::Broken(_)) | Error::Attach(_)
+        );
+        let is_command = matches!(self.target, JvmTarget::Command(_));
+        match broke_off && is_command && self.ends_soon() {
+            true => Problem::Ended(self.ending()).into(),
+            false => error,
+        }
     }
 
     /// How it ended by itself.

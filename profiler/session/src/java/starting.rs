@@ -186,7 +186,10 @@ fn await_jvm(
     let began = Instant::now();
     loop {
         let is_late = began.elapsed() > JVM_WITHIN;
-        if !target.is_running() || interrupted.load(Relaxed) {
+        if !target.is_running() {
+            return Err(Problem::Ended(target.ending()).into());
+        }
+        if interrupted.load(Relaxed) {
             return Err(Problem::NoJvm.into());
         }
         match jvms(target.pid())[..] {
@@ -206,7 +209,8 @@ fn await_jvm(
 }
 
 /// Whether a JVM that is only just starting may say another thing in a moment: it has no handler of signals yet, or
-/// takes no agents.
+/// takes no agents. One that is gone has ended, or has started another.
 fn may_pass(why: &Refused) -> bool {
-    matches!(why, Refused::Failed { .. }) || why.to_string().contains("SIGQUIT")
+    let passes = matches!(why, Refused::Failed { .. } | Refused::Gone { .. });
+    passes || why.to_string().contains("SIGQUIT")
 }

@@ -1,7 +1,6 @@
 //! What reports call a probe.
 
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use evenkeel_analysis::sites::{INDIRECT, Kind, Site as Described};
 use evenkeel_intervals::interval::site_name;
@@ -36,7 +35,7 @@ impl Plan {
             None => module.height(address).unwrap_or(0),
         };
         let line = module.line(address);
-        let file = file_name(arena, holder.module);
+        let file = Modules::library(arena, holder.module);
         debug_assert_eq!(id as usize, self.sites.sites.len());
         self.sites.sites.push(Described {
             kind: kinds::of(&name),
@@ -75,16 +74,8 @@ impl Plan {
 /// A site's name, with its file where it is not the executable's.
 pub(crate) fn qualified(arena: &Arena, index: usize, module: &Module, address: u64) -> String {
     let name = site_name(module, address);
-    match file_name(arena, index) {
+    match Modules::library(arena, index) {
         file if file.is_empty() => name,
         file => format!("{file}!{name}"),
-    }
-}
-
-/// Name of a module's file, empty for the executable.
-pub(crate) fn file_name(arena: &Arena, index: usize) -> String {
-    match arena.modules()[index].executable.load(Relaxed) {
-        0 => Modules::name(arena, index),
-        _ => String::new(),
     }
 }

@@ -9,9 +9,10 @@ use evenkeel_analysis::sites::Function;
 use evenkeel_symbols::{Module, Unpatchable};
 use evenkeel_wire::{Form, Refusal, Role, Wanted};
 
-use super::{Plan, file_name, qualified};
+use super::{Plan, qualified};
 use crate::arena::Arena;
 use crate::location::Location;
+use crate::modules::Modules;
 
 /// A call that could not be timed, as it was noted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,7 +50,7 @@ impl Untimed {
             probe: None,
             within: holder.map(|holder| Function {
                 name: module.name(holder.entry),
-                file: Some(file_name(arena, index)),
+                file: Some(Modules::library(arena, index)),
             }),
         }
     }
@@ -99,7 +100,7 @@ impl Plan {
         let (at, name) = match planned.form {
             Form::Entry => (
                 Spot::Entry(planned.place),
-                format!("entry of {}", site.callee),
+                format!("entry of {}", site.callee_shown()),
             ),
             _ => (Spot::Call(planned.place), site.site.clone()),
         };
