@@ -73,7 +73,7 @@ test-jvm:
 	scripts/install.sh jvm
 	$(CARGO) test -p evenkeel-classfile
 	$(CARGO) build -p evenkeel-agent
-	$(CARGO) test -p evenkeel --test java --test java_refused --test java_servers
+	EVERY_JDK=1 $(CARGO) test -p evenkeel --test java --test java_refused --test java_servers
 	scripts/jvm/classfiles.sh
 
 # H2 under load, attached to 200 times on every JDK: nothing refused, no failed statement, no growth. A quarter of an hour, by release builds.

@@ -4,7 +4,8 @@
 #
 #   scripts/test-advice.sh [CASE]..       names of files in profiler/report/tests/patterns; without one, all of them
 #
-# KEEP=1 replaces the recorded cases by the new ones. CARGO is cargo. As root, on a machine that does nothing else.
+# KEEP=1 replaces the recorded cases by the new ones. FAILED=DIRECTORY keeps the case, the log and the test's output where
+# something else came out. CARGO is cargo. As root, on a machine that does nothing else.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 recorded=profiler/report/tests/patterns
@@ -24,6 +25,10 @@ if [ -z "$replay" ]; then
     exit 2
 fi
 
+keep_failed() { # CASE
+    [ -z "${FAILED:-}" ] || { mkdir -p "$FAILED/$1" && cp -r "$new"/* "$FAILED/$1/"; }
+}
+
 failed=()
 for case in "${cases[@]}"; do
     if [ ! -e "$recorded/$case.json" ]; then
@@ -37,9 +42,11 @@ for case in "${cases[@]}"; do
         >"$new/log" 2>&1; then
         tail -n 20 "$new/log"
         failed+=("$case (not reproduced)")
+        keep_failed "$case"
     elif ! EVENKEEL_PATTERNS="$new" "$replay" a_pattern_fires >"$new/test" 2>&1; then
         grep -E "fires in|is not first" "$new/test" || tail -n 20 "$new/test"
         failed+=("$case")
+        keep_failed "$case"
     else
         echo "$case: as expected"
         [ -z "${KEEP:-}" ] || cp "$new/$case.json" "$recorded/"

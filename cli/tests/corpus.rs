@@ -67,7 +67,7 @@ const BUILDS: &[Build] = &[
     ("seccomp-kill",       &["gcc", "-O1", KILL], AnswerAnd("seccomp")),
     ("seccomp-kill-raw",   &["gcc", "-O1", KILL, "-DRAW"], AnswerAnd("seccomp")),
     ("seccomp-error",      &["gcc", "-O1", ERROR], AnswerAnd("seccomp")),
-    ("seccomp-kill-inline",       &["gcc", "-O1", KILL, "-DINLINE"], AnswerAnd("instructions of their own")),
+    ("seccomp-kill-inline",       &["gcc", "-O1", KILL, "-DINLINE"], AnswerAnd("an instruction of the program itself")),
     ("seccomp-kill-inline-late",  &["gcc", "-O1", KILL, "-DINLINE", "-DLATE"], AnswerAnd("seccomp")),
     ("seccomp-error-inline",      &["gcc", "-O2", ERROR, "-DINLINE"], AnswerAnd("seccomp")),
     ("seccomp-error-inline-late", &["gcc", "-O0", ERROR, "-DINLINE", "-DLATE"], AnswerAnd("seccomp")),

@@ -98,6 +98,18 @@ fn a_stall_of_a_thread_that_runs() {
     is_found("spin", &["--interval", "request"], "request");
 }
 
+/// Stalls of a millisecond and a half are met, and sampled before they are over.
+#[test]
+fn a_short_stall_of_a_thread_that_runs() {
+    let place = Place::new();
+    let program = own_program("stalls", include_str!("slow/stalls.c"));
+    let run = place.profile(&["--interval", "request"], &program, &["moment", "100"]);
+    let run = run.ended(0);
+    let profile = place.json("run.json");
+    let is_seen = is_seen(&profile, "request", "stall_in_moment");
+    assert!(is_seen, "{}", run.stderr);
+}
+
 /// The interval belongs to no thread. A thread is looked at that does its work.
 #[test]
 fn a_stall_in_the_work_for_an_interval_with_a_key() {

@@ -238,6 +238,18 @@ IndexOptions FancyIndexing'
     for _ in 1 2; do load repeat ask /small.txt 0.01; done
     load repeat ask /many/ 0.3
     ;;
+webdav)
+    start 'dav dav_fs' "DavLockDB $work/locks
+<Directory $work/html>
+Dav On
+</Directory>"
+    mkdir "$work/html/many"
+    (cd "$work/html/many" && seq -f 'file%.0f' 3000 | xargs touch)
+    chmod -R a+rX "$work/html"
+    list() { curl -fs -o /dev/null -X PROPFIND -H 'Depth: 1' "http://127.0.0.1:$port/many/"; sleep 0.3; }
+    for _ in 1 2; do load repeat ask /small.txt 0.01; done
+    load repeat list
+    ;;
 sending)
     start '' ''
     head -c 8000000 /dev/urandom >"$work/html/large.bin"

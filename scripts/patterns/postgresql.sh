@@ -188,10 +188,10 @@ commits)
     echo 'insert into t values (1);' >"$work/load.sql"
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 600 -T 600
     ;;
-inserts)
-    start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB'
-    sql -c 'create table t (id bigserial primary key, pad text)'
-    printf '%s\n' "insert into t (pad) select repeat('x', 400) from generate_series(1, 400);" >"$work/load.sql"
+log-buffers)
+    # Messages for a reader of the log: nothing else is changed.
+    start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB' 'wal_buffers = 256kB'
+    printf '%s\n' "select pg_logical_emit_message(false, 'outbox', repeat('x', 400)) from generate_series(1, 400);" >"$work/load.sql"
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 16 -j 2 -T 600
     ;;
 missing-index)
@@ -304,6 +304,13 @@ sort)
     start primary 5432 'work_mem = 64kB' 'max_parallel_workers_per_gather = 0'
     as "$bin/pgbench" -i -s 1 -q >/dev/null 2>&1
     printf '%s\n' '\set id random(1, 100000)' '\set far random(1, 20)' '\if :far = 1' 'select count(*) from (select aid, filler from pgbench_accounts order by filler, abalance offset 0) s;' '\else' \
+        'select abalance from pgbench_accounts where aid = :id;' '\endif' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    ;;
+aggregate)
+    start primary 5432 'work_mem = 64kB' 'hash_mem_multiplier = 1' 'enable_sort = off' 'max_parallel_workers_per_gather = 0'
+    as "$bin/pgbench" -i -s 1 -q >/dev/null 2>&1
+    printf '%s\n' '\set id random(1, 100000)' '\set far random(1, 20)' '\if :far = 1' 'select count(*) from (select (aid::bigint * 7919) % 100003 a, abalance, count(*) from pgbench_accounts group by 1, 2 offset 0) s;' '\else' \
         'select abalance from pgbench_accounts where aid = :id;' '\endif' >"$work/load.sql"
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
     ;;

@@ -108,10 +108,15 @@ expiry)
     clients 4
     ;;
 eviction)
-    start 1000 --maxmemory 60mb --maxmemory-policy allkeys-lru
-    fill 600000
-    # Each large value puts out many small ones.
-    large() { head -c 20000000 /dev/zero | redis -x set large; redis del large; fill 100000; sleep 0.2; }
+    start 1000 --maxmemory 30mb --maxmemory-policy allkeys-lru --maxmemory-eviction-tenacity 60
+    fill 250000
+    # Each large value puts out many small ones, which come back a few at a time.
+    slowly() { python3 -c 'import sys, time
+while lines := sys.stdin.readlines(8000):
+    print(*lines, sep="", end="", flush=True)
+    time.sleep(0.0005)'; }
+    refill() { seq 250000 | sed 's/.*/set small:& 0123456789/' | slowly | redis --pipe >/dev/null; }
+    large() { head -c 20000000 /dev/zero | redis -x set large; redis del large; refill; }
     load repeat large
     clients 4
     ;;
@@ -144,6 +149,13 @@ sets)
     each 100000 "redis.call('sadd', 'even', 2 * i); redis.call('sadd', 'all', i)"
     unite() { redis sinterstore both even all; redis sunionstore both even all; sleep 0.5; }
     load repeat unite
+    clients 6
+    ;;
+counts)
+    start 1000
+    each 300 "for j = 1, 500 do redis.call('pfadd', 'visitors' .. i, i * 1000 + j) end"
+    count() { redis pfcount $(seq -f 'visitors%.0f' 300); sleep 0.5; }
+    load repeat count
     clients 6
     ;;
 list)

@@ -3,7 +3,8 @@
 // build: gcc -O1 -g -pthread stalls.c
 //
 // stalls KIND N: makes requests until N of them have stalled, each for 250 ms; prints how many requests it made.
-//   KIND: sleep, lock (another thread holds it), read (from a pipe that another thread fills later), spin
+//   KIND: sleep, lock (another thread holds it), read (from a pipe that another thread fills later), spin,
+//         moment (spins for 1.5 ms only)
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -76,6 +77,8 @@ FUNCTION void stall_in_spin(void) {
     for (long end = now_ms() + STALL_MS; now_ms() < end;)
         ;
 }
+
+FUNCTION void stall_in_moment(void) { spin_us(1500); }
 
 static void (*stall)(void);
 
@@ -166,10 +169,11 @@ int main(int count, char **words) {
         return 2;
     kind = words[1];
     stalls_left = atoi(words[2]);
-    stall = !strcmp(kind, "sleep")  ? stall_in_sleep
-            : !strcmp(kind, "lock") ? stall_in_lock
-            : !strcmp(kind, "read") ? stall_in_read
-                                    : stall_in_spin;
+    stall = !strcmp(kind, "sleep")    ? stall_in_sleep
+            : !strcmp(kind, "lock")   ? stall_in_lock
+            : !strcmp(kind, "read")   ? stall_in_read
+            : !strcmp(kind, "moment") ? stall_in_moment
+                                      : stall_in_spin;
     if (pipe(requested) || pipe(answered))
         return 1;
     pthread_t thread;

@@ -21,7 +21,7 @@ mod record;
 mod ring;
 mod spans;
 mod tracepoints;
-mod user_stacks;
+pub mod user_stacks;
 
 pub use events::{KernelEvents, Unavailable, Watched};
 pub use record::{Event, What};

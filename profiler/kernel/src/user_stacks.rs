@@ -11,7 +11,7 @@ use crate::record::Fields;
 use crate::ring::Ring;
 
 /// Processor time between two samples.
-const PERIOD_NS: u64 = 1_000_000;
+pub const PERIOD_NS: u64 = 100_000;
 /// Bytes of the stack in a sample, as of a blocked thread: MariaDB's statements that copy tables have 20 KB.
 pub const STACK_BYTES: u32 = 32 << 10;
 /// Pages of the buffer: it holds a sample.
