@@ -9,7 +9,7 @@
 start() { # SETTING..
     chown mysql "$work"
     mariadb-install-db --no-defaults --user=mysql --datadir="$work/data" --auth-root-authentication-method=normal >/dev/null 2>&1
-    mariadbd --no-defaults --user=mysql --datadir="$work/data" --socket="$work/socket" --skip-networking \
+    LD_PRELOAD=$preload mariadbd --no-defaults --user=mysql --datadir="$work/data" --socket="$work/socket" --skip-networking \
         --pid-file="$work/pid" "$@" >"$work/server.log" 2>&1 &
     server=$!
     await mariadb-admin --no-defaults -u root -S "$work/socket" ping
@@ -191,7 +191,14 @@ crowded)
     for _ in $(seq $((4 * $(nproc)))); do load repeat paced 'select sum(n) from t;' '' 0; done
     ;;
 free-pages)
-    # Each statement changes another page. The pool has room for few of them, and they are written more slowly than read.
+    # Each statement changes a row on each of twenty pages. The pool has room for few of them, and they are written more slowly than read.
+    slow_disk
+    start --innodb-buffer-pool-size=32M --innodb-log-file-size=512M --innodb-flush-log-at-trx-commit=0 --innodb-flush-method=fsync --innodb-use-native-aio=0 --innodb-write-io-threads=2
+    sql d -e "create table o (id int primary key, n int, pad char(200)); insert into o select seq, seq, 'x' from seq_1_to_300000"
+    clients 3 "update o set n = n + 1 where id in ($(seq -s ', ' -f '%.0f + %%' 0 14000 279999));" '' 0.02
+    ;;
+undo-log)
+    # All transactions begin their undo logs in one file, whose latch is held while a page is read.
     start --innodb-buffer-pool-size=8M --innodb-log-file-size=512M --innodb-flush-log-at-trx-commit=0 --innodb-flush-method=fsync
     sql d -e "create table o (id int primary key, n int, pad char(200)); insert into o select seq, seq, 'x' from seq_1_to_300000"
     clients 6 'update o set n = n + 1 where id = 15 * %;' '' 0.002

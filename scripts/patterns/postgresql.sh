@@ -21,7 +21,7 @@ start() { # NAME PORT SETTING..
         echo "port = $port"
         for setting in "$@"; do echo "$setting"; done
     } >>"$work/$name/postgresql.conf"
-    as "$bin/pg_ctl" -D "$work/$name" -l "$work/$name.log" -w start >/dev/null
+    as env LD_PRELOAD="$preload" "$bin/pg_ctl" -D "$work/$name" -l "$work/$name.log" -w start >/dev/null
 }
 
 stop_servers() {
@@ -187,6 +187,12 @@ commits)
     sql -c 'create table t (n bigint)'
     echo 'insert into t values (1);' >"$work/load.sql"
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 600 -T 600
+    ;;
+inserts)
+    start primary 5432 'synchronous_commit = off' 'max_wal_size = 8GB'
+    sql -c 'create table t (id bigserial primary key, pad text)'
+    printf '%s\n' "insert into t (pad) select repeat('x', 400) from generate_series(1, 400);" >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 16 -j 2 -T 600
     ;;
 log-buffers)
     # Messages for a reader of the log: nothing else is changed.
@@ -366,10 +372,12 @@ new-log-files)
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 1 -R 60 -T 600
     ;;
 dirty-buffers)
-    start primary 5432 'shared_buffers = 1MB' 'autovacuum = off' 'synchronous_commit = off' 'bgwriter_lru_maxpages = 0' 'max_wal_size = 8GB'
+    # Nobody flushes the log but those who write a page that somebody has just changed.
+    slow_disk
+    start primary 5432 'shared_buffers = 1MB' 'autovacuum = off' 'synchronous_commit = off' 'bgwriter_lru_maxpages = 0' 'max_wal_size = 8GB' 'wal_writer_delay = 10s' 'wal_writer_flush_after = 1GB'
     as "$bin/pgbench" -i -s 10 -F 50 -q >/dev/null 2>&1
-    printf '%s\n' '\set far random(1, 20)' '\set id random(1, 900000)' '\set to :id + 4 + 2000 * (:far / 20)' 'update pgbench_accounts set abalance = abalance + 1 where aid between :id and :to;' >"$work/load.sql"
-    load as "$bin/pgbench" -n -f "$work/load.sql" -c 2 -R 60 -T 600
+    printf '%s\n' '\set id random(1, 900000)' 'update pgbench_accounts set abalance = abalance + 1 where aid between :id and :id + 4;' >"$work/load.sql"
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 4 -R 500 -T 600
     ;;
 contended-pages)
     # All sessions enter keys at the same end of an index.
@@ -393,13 +401,15 @@ missing-index-and-lock-waits)
     load as "$bin/pgbench" -n -f "$work/load.sql" -c 4 -R 30 -T 600
     ;;
 small-buffers-and-commits)
-    start primary 5432 'shared_buffers = 1MB' 'autovacuum = off'
+    # One statement of ten reads so many pages that it adds as much variance as the commits.
+    slow_disk
+    start primary 5432 'shared_buffers = 16MB' 'autovacuum = off'
     as "$bin/pgbench" -i -s 20 -q >/dev/null 2>&1
     sql -c 'create table t (n bigint)'
-    printf '%s\n' '\set id random(1, 1900000)' 'select sum(abalance) from pgbench_accounts where aid between :id and :id + 60000;' >"$work/scan.sql"
     echo 'insert into t values (1);' >"$work/load.sql"
-    load as "$bin/pgbench" -n -f "$work/scan.sql" -c 1 -R 5 -T 600
-    load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 300 -T 600
+    echo 'select sum(abalance) from pgbench_accounts where aid = any(array(select (random() * 1900000)::int from generate_series(1, 1500)));' >"$work/read.sql"
+    load as "$bin/pgbench" -n -f "$work/read.sql" -c 2 -R 20 -T 600
+    load as "$bin/pgbench" -n -f "$work/load.sql" -c 8 -R 180 -T 600
     ;;
 other-server)
     # A foreign table on another server, which is slow for one row of twenty.

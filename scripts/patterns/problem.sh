@@ -25,6 +25,13 @@ repeat() { # COMMAND.. until the end
     while [ ! -e "$work/end" ]; do "$@" || true; done
 }
 
+# The servers that start after this one have a slow disk.
+preload=
+slow_disk() {
+    cc -O1 -shared -fPIC -o "$work/slow-disk.so" "$here/slow-disk.c" -ldl
+    preload=$work/slow-disk.so
+}
+
 # Scripts may replace it.
 stop_servers() {
     if [ -n "${server:-}" ]; then kill "$server" 2>/dev/null || true; fi

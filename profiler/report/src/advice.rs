@@ -297,7 +297,11 @@ impl Server {
             let known = |finding: &Finding| {
                 patterns(general).find(|pattern| pattern.fits(profile, finding))
             };
-            known(finding).or_else(|| along_path::others(finding).find_map(|other| known(&other)))
+            let others = match general {
+                true => along_path::others_for_sure(finding),
+                false => along_path::others(finding).collect(),
+            };
+            known(finding).or_else(|| others.iter().find_map(known))
         };
         let of_class = || patterns(false).find(|pattern| pattern.fits_class(finding));
         on_path(false).or_else(of_class).or_else(|| on_path(true))

@@ -1,7 +1,7 @@
 //! Knowledge about servers is complete, well formed, and silent where nothing is known.
 
 use evenkeel_analysis::findings::{
-    Chain, Finding, FindingClass, GivesUp, Holder, IdleInTransaction, Link, Meanwhile,
+    Chain, Finding, FindingClass, GivesUp, Holder, IdleInTransaction, Link, Meanwhile, Unnamed,
 };
 use evenkeel_analysis::profile::{Class, Machine, Node, Profile, RunDetails};
 use evenkeel_analysis::sites::Kind;
@@ -23,6 +23,37 @@ fn of(target: &str, finding: Finding) -> Finding {
     };
     advice::add(&mut profile);
     profile.findings.remove(0)
+}
+
+/// What most of the time is in may be a wait, though its callers go over rows.
+#[test]
+fn a_function_without_a_name_is_no_work_of_the_plan() {
+    let update = |unnamed: &str, inside: &[&str]| Finding {
+        function: "row_upd_clust_step".into(),
+        kind: Kind::Call,
+        share: 0.7,
+        paths: vec!["statement > mysql_update > row_upd_clust_step".into()],
+        unnamed: Some(Unnamed {
+            function: unnamed.into(),
+            of_time: 0.96,
+        }),
+        seen_inside: Some(SeenInside {
+            functions: inside.iter().map(|name| (*name).to_owned()).collect(),
+            stacks: 5,
+            of_stacks: 5,
+            ..SeenInside::default()
+        }),
+        ..Finding::default()
+    };
+    let is_known = |unnamed, inside| {
+        of("/usr/sbin/mariadbd", update(unnamed, inside))
+            .means
+            .is_some()
+    };
+    assert!(!is_known("0xdfc9c0", &[]));
+    assert!(!is_known("0xdfc9c0", &["sub_select"]), "which is beside it");
+    assert!(is_known("0xdfc9c0", &["0xdfc9c0", "sub_select"]));
+    assert!(is_known("(indirect)", &[]), "most plans are called so");
 }
 
 /// Stacks of a wait for the client do not show its kind.

@@ -4,7 +4,7 @@
 use evenkeel_analysis::findings::Finding;
 use evenkeel_analysis::findings::call_path::{CallPath, Step};
 use evenkeel_analysis::findings::plumbing::base;
-use evenkeel_analysis::sites::Kind;
+use evenkeel_analysis::sites::{self, Kind};
 use evenkeel_analysis::slow::model::SeenInside;
 
 /// Smallest number of stacks that say for sure what is inside of a finding. They have most of the time that is seen in it.
@@ -26,6 +26,18 @@ pub(super) fn others(finding: &Finding) -> impl Iterator<Item = Finding> {
         called_by,
         ..finding.clone()
     }))
+}
+
+/// Those of them that have most of its time for sure. Where a function without a name has that, nobody knows what it is, unless others
+/// are known inside of it: what the callers mostly do says nothing.
+pub(super) fn others_for_sure(finding: &Finding) -> Vec<Finding> {
+    let mut others: Vec<Finding> = others(finding).collect();
+    let unnamed = finding.unnamed.as_ref();
+    if let Some(unnamed) = unnamed.filter(|unnamed| sites::is_unnamed(&unnamed.function)) {
+        let at = others.iter().position(|it| it.function == unnamed.function);
+        others.truncate(at.unwrap_or(0));
+    }
+    others
 }
 
 /// The finding's paths, with the functions inside of it up to one of them.
