@@ -112,7 +112,8 @@ fn postgres_profile(interval: &str, arguments: &[&str]) -> Option<Value> {
 }
 
 /// A row's lock is the lock of the transaction that wrote it (heap_update, XactLockTableWait). The backend sleeps at
-/// its latch until that transaction releases all its locks (LockReleaseAll), after its commit is flushed.
+/// its latch until that transaction releases all its locks (LockReleaseAll), after its commit is flushed. How much of the
+/// commit is expanded by then depends on the machine.
 #[test]
 fn postgres_statements_wait_for_the_branch() {
     let Some(profile) = postgres_profile("statement", &[]) else {
@@ -121,18 +122,9 @@ fn postgres_statements_wait_for_the_branch() {
     let end = "other interval: end";
     assert_path(
         &profile,
-        &[
-            "PortalRun",
-            LATCH,
-            end,
-            "CommitTransactionCommand",
-            "XLogFlush",
-        ],
+        &["PortalRun", LATCH, end, "CommitTransactionCommand"],
     );
-    assert_path(
-        &profile,
-        &[LATCH, end, "XLogFlush", "pg_fdatasync", "waits: file"],
-    );
+    assert_path(&profile, &[LATCH, end, "waits: file"]);
     assert_holder(&profile, "any of several descriptors", &RELEASES_OF_LOCKS);
 }
 

@@ -129,6 +129,7 @@ impl Records {
             probe_ns: self.probe_cost().ticks() / self.clock.ticks_per_ns(),
             kernel_ns: self.kernel.as_ref().map_or(0.0, Kernel::cost_ns),
             in_flight: analysis.map_or(0, Analysis::in_flight),
+            lost: self.drain.dropped + self.drain.missed,
         };
         let by_class = analysis.map_or(&[][..], Analysis::latencies);
         let records = self.duty_cycle.turn(&self.arena, work, by_class);

@@ -38,6 +38,8 @@ pub struct Work {
     pub kernel_ns: f64,
     /// Intervals being recorded.
     pub in_flight: u64,
+    /// Records and intervals that found their ring full, so far in all.
+    pub lost: u64,
 }
 
 #[derive(Debug)]

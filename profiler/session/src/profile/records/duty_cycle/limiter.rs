@@ -18,7 +18,7 @@ use evenkeel_analysis::sums::self_cost::Measured;
 use super::Work;
 use super::policy::{
     COST_SECONDS, DRAINING_MIN, GROWTH_MAX, LIMIT_PERIOD, PAIRS_ENOUGH, RECORDED_MIN, SPENT_PART,
-    SURE_ERRORS,
+    SURE_ERRORS, UNREAD_EXCESS, UNREAD_MAX,
 };
 use crate::clock::own_time;
 use crate::spare::SpareTime;
@@ -32,6 +32,7 @@ struct Spent {
     draining: Duration,
     records: u64,
     kernel_ns: f64,
+    lost: u64,
 }
 
 /// Processor seconds a second.
@@ -132,6 +133,7 @@ impl OverheadLimiter {
             draining: Duration::ZERO,
             records: 0,
             kernel_ns: 0.0,
+            lost: 0,
         };
         OverheadLimiter {
             budget,
@@ -187,9 +189,15 @@ impl OverheadLimiter {
         (left / of_recording).clamp(RECORDED_MIN, 1.0)
     }
 
-    /// The cost since the last call, in multiples of the budget. As in [`OverheadLimiter::decide`].
+    /// The cost since the last call, in multiples of the budget. As in [`OverheadLimiter::decide`]. Where records are lost, this
+    /// process gets too little time to read them, and what they would have cost is not seen.
     pub fn excess(&mut self, now: Instant, work: Work) -> f64 {
-        self.cost_since(now, work).all() / self.budget.max(1e-9)
+        let (read, lost) = (work.records - self.last.records, work.lost - self.last.lost);
+        let excess = self.cost_since(now, work).all() / self.budget.max(1e-9);
+        match lost as f64 > UNREAD_MAX * read as f64 {
+            true => excess.max(UNREAD_EXCESS),
+            false => excess,
+        }
     }
 
     /// Fraction of the recorded intervals that is to be kept.
@@ -208,6 +216,7 @@ impl OverheadLimiter {
             draining: self.draining,
             records: work.records,
             kernel_ns: work.kernel_ns,
+            lost: work.lost,
         };
         let elapsed = elapsed.max(1e-9);
         Cost {
@@ -278,6 +287,7 @@ mod tests {
             probe_ns,
             kernel_ns: 0.0,
             in_flight: 0,
+            lost: 0,
         }
     }
 
@@ -329,6 +339,23 @@ mod tests {
             limiter.decide(now, work(records, 20.0), None);
             assert!(limiter.recorded > 0.5, "{period}: {}", limiter.recorded);
         }
+    }
+
+    /// Half of the budget is spent on what was read.
+    #[test]
+    fn what_is_lost_counts_as_spent() {
+        let start = Instant::now();
+        let mut limiter = OverheadLimiter::with_budget(0.06, start);
+        let mut excess = |second, lost| {
+            let work = Work {
+                lost,
+                ..work(u64::from(second) * 1_000_000, 30.0)
+            };
+            limiter.excess(start + second * SECOND, work)
+        };
+        assert!(excess(1, 0) < 0.6 && excess(2, 10_000) < 0.6);
+        assert_eq!(excess(3, 20_001), 2.0);
+        assert!(excess(4, 20_001) < 0.6);
     }
 
     /// Asked every millisecond for a tenth of a second.

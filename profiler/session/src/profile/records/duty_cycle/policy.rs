@@ -60,6 +60,11 @@ pub(super) const AWAITING_TIMES: u32 = 10;
 /// Mean time after which a window's cost is looked at, and after which it closes if it has spent too much. Guess:
 /// `windows_close_for_what_was_spent`.
 pub(super) const OPEN: Duration = Duration::from_millis(150);
+/// Records and intervals that may be lost, as a part of those that are read. Guess: `what_is_lost_counts_as_spent`.
+pub(super) const UNREAD_MAX: f64 = 0.01;
+/// If more are lost, the window has spent so many times the budget, at least: it closes for as long as it was open.
+/// Guess: `what_is_lost_counts_as_spent`.
+pub(super) const UNREAD_EXCESS: f64 = 2.0;
 /// Time between the start of recording and a window's first interval. Measured: `windows_close_for_what_was_spent`.
 pub(super) const AHEAD: Duration = Duration::from_millis(15);
 /// A window closes no sooner than this after its last interval could begin. A thread that was about to begin one has
