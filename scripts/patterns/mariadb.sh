@@ -216,7 +216,7 @@ adaptive-hash)
     ;;
 index-pages)
     # A large value goes to the end of the table. The last page is latched while it is stored, and others insert there.
-    start --innodb-flush-log-at-trx-commit=0 --innodb-buffer-pool-size=512M --innodb-log-file-size=512M --innodb-log-buffer-size=256M --max-allowed-packet=64M
+    start --innodb-flush-log-at-trx-commit=0 --innodb-buffer-pool-size=512M --innodb-log-file-size=4G --innodb-log-buffer-size=256M --max-allowed-packet=64M
     sql d -e 'create table o (id int auto_increment primary key, pad longblob)'
     clients 6 'insert into o (pad) values ("x");' '' 0.003
     clients 1 'insert into o (pad) values (repeat(repeat("x", 10000), 300));' '' 0.03
