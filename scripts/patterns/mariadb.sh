@@ -130,9 +130,9 @@ table-lock)
     start
     sql d -e 'create table o (id int primary key, n int, pad char(60)) engine = MyISAM'
     sql d -e "insert into o select seq, seq, 'x' from seq_1_to_400000"
-    report() { sql d -e 'select count(*) from o where sha2(concat(pad, n), 256) like "00000%"'; sleep 1.5; }
+    report() { sql d -e 'select count(*) from o where sha2(concat(pad, n), 256) like "00000%"'; sleep 0.5; }
     load repeat report
-    clients 3 'select n from o where id = %;' 'update o set n = n + 1 where id = %;' 0.02
+    clients 10 'select n from o where id = %;' 'update o set n = n + 1 where id = %;' 0.02
     ;;
 general-log)
     # One statement in twenty is long, and is written down whole.
