@@ -109,7 +109,7 @@ pub struct Pattern {
     /// With waits followed: the holders are in one of these functions.
     #[serde(default)]
     pub while_in: Vec<String>,
-    /// With waits followed: the last statement of the session at the head of the chain begins with one of these.
+    /// With waits followed: the last statement of the session at the head of the chain begins with one of these, or the next one.
     #[serde(default)]
     pub after: Vec<String>,
     /// One of these functions ran in some interval of the profile.
@@ -196,14 +196,18 @@ impl Pattern {
         held.map(|holder| holder.of_time).sum::<f64>() >= HELD_MIN
     }
 
+    /// By the last statement of the head of the chain, if it is known, and else by the statements that ended such waits.
     fn is_after(&self, finding: &Finding) -> bool {
         let head = finding.chain.as_ref().and_then(|chain| chain.links.last());
         let idle = head.and_then(|head| head.idle.as_ref());
-        let last = idle.and_then(|idle| idle.last.as_ref());
-        last.is_some_and(|last| {
-            let last = last.to_lowercase();
-            self.after.iter().any(|words| last.starts_with(words))
-        })
+        let begins = |statement: &String| {
+            let statement = statement.to_lowercase();
+            self.after.iter().any(|words| statement.starts_with(words))
+        };
+        match idle.and_then(|idle| idle.last.as_ref()) {
+            Some(last) => begins(last),
+            None => finding.waits_for.iter().any(|by| begins(&by.class)),
+        }
     }
 
     /// By what the head of the chain does. Without a chain by what most of the waited time is; where no function has most of it, by what the

@@ -56,6 +56,35 @@ fn a_function_without_a_name_is_no_work_of_the_plan() {
     assert!(is_known("(indirect)", &[]), "most plans are called so");
 }
 
+/// The statement that locked the tables was not recorded. The one that unlocked them was.
+#[test]
+fn a_lock_of_all_tables_is_known_by_its_end() {
+    let wait = |ended_by: &str| Finding {
+        function: "MDL_wait::timed_wait".into(),
+        kind: Kind::Lock,
+        share: 0.9,
+        mean_ns: 1e6,
+        calls_mean: 1.0,
+        waits_for: vec![
+            Holder {
+                class: "thread outside of intervals".into(),
+                of_time: 0.99,
+                function: Some("holder idle in transaction".into()),
+                ..Holder::default()
+            },
+            Holder {
+                class: ended_by.into(),
+                of_time: 0.01,
+                ..Holder::default()
+            },
+        ],
+        ..Finding::default()
+    };
+    let says = |ended_by| of("/usr/sbin/mariadbd", wait(ended_by)).means.unwrap();
+    assert!(says("UNLOCK TABLES").contains("has locked tables"));
+    assert!(says("commit").contains("whose transaction is open"));
+}
+
 /// Stacks of a wait for the client do not show its kind.
 #[test]
 fn a_wait_that_is_only_seen_in_stacks_has_its_advice() {
